@@ -1,0 +1,120 @@
+"""Finding and ending every process of a job, wherever its launcher put it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+__all__ = ["SharedMemory", "alive", "end_tree"]
+
+PROC = Path("/proc")
+# Segments of MPICH and Open MPI that outlive ranks which could not finalize.
+SEGMENTS = ("mpich_shm_", "sm_segment.", "vader_segment.")
+
+
+def _parent_and_state(pid: int) -> tuple[int, str] | None:
+    try:
+        text = (PROC / str(pid) / "stat").read_text(errors="replace")
+    except OSError:
+        return None
+    # The name in parentheses may itself hold spaces and parentheses.
+    state, parent = text[text.rindex(")") + 2 :].split()[:2]
+    return int(parent), state
+
+
+def alive(pid: int) -> bool:
+    """Whether a process exists and is not merely waiting to be reaped."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    facts = _parent_and_state(pid)
+    return facts is None or facts[1] not in "ZX"
+
+
+def _descendants(root: int) -> set[int]:
+    children: dict[int, list[int]] = {}
+    for entry in PROC.glob("[0-9]*"):
+        if facts := _parent_and_state(int(entry.name)):
+            children.setdefault(facts[0], []).append(int(entry.name))
+    found, queue = set(), [root]
+    while queue:
+        pid = queue.pop()
+        found.add(pid)
+        queue += children.get(pid, [])
+    return found
+
+
+def _marked(marker: str) -> set[int]:
+    """Find the processes that were started with ``marker`` (``NAME=value``) in their environment.
+
+    A launcher's helpers leave its session and are adopted by process 1 when it dies; their
+    environment still tells whose they are.
+    """
+    needle, found = marker.encode(), set()
+    for entry in PROC.glob("[0-9]*"):
+        try:
+            variables = (entry / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if needle in variables:
+            found.add(int(entry.name))
+    return found
+
+
+def end_tree(root: subprocess.Popen, marker: str, pids: Iterable[int], patience: float) -> None:
+    """End ``root``, all it started, everything marked, and ``pids``; return when none is left.
+
+    The launcher is asked first, for up to ``patience`` seconds, since it removes its session
+    directory and shared memory when it ends by itself; the rest is killed.
+
+    Raises:
+        RuntimeError: a process survives SIGKILL for ten seconds.
+    """
+    pids = set(pids)
+    if root.poll() is None:
+        pids |= _descendants(root.pid)
+        root.terminate()
+        try:
+            root.wait(patience)
+        except subprocess.TimeoutExpired:
+            root.kill()
+    deadline = time.monotonic() + 10
+    while left := {pid for pid in pids | _marked(marker) if alive(pid)}:
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"processes {sorted(left)} survive SIGKILL")
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        time.sleep(0.02)
+    root.wait()
+
+
+class SharedMemory:
+    """The MPI library's shared memory files of one job, which killed ranks leave behind."""
+
+    def __init__(self) -> None:
+        self._paths: set[Path] = set()
+
+    def look(self, pids: Iterable[int]) -> None:
+        """Note the segments that these ranks have mapped now."""
+        for pid in pids:
+            try:
+                maps = (PROC / str(pid) / "maps").read_text(errors="replace")
+            except OSError:
+                continue
+            for line in maps.splitlines():
+                path = Path(line[73:].strip())
+                if path.parent == Path("/dev/shm") and path.name.startswith(SEGMENTS):
+                    self._paths.add(path)
+
+    def remove(self) -> None:
+        """Remove what was noted and is still there; call when the job has ended."""
+        for path in self._paths:
+            path.unlink(missing_ok=True)
