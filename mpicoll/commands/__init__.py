@@ -1,0 +1,40 @@
+"""The commands of ``mpicoll COMMAND``: a table, so that only the chosen one is imported."""
+
+from __future__ import annotations
+
+import importlib
+from enum import IntEnum
+from types import ModuleType
+
+__all__ = ["COMMANDS", "CommandError", "Exit", "load"]
+
+# name: (module in this package, one line for the help). A module offers configure(parser), which
+# adds arguments, description and examples, and run(args), which returns the exit status.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "check": ("check", "run every collective on real processes and compare with native MPI"),
+    "prove": ("prove", "prove algorithms for many process counts, without MPI"),
+}
+
+
+class Exit(IntEnum):
+    """What the exit status of ``mpicoll`` means."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    ENVIRONMENT = 3
+    TIMEOUT = 124
+
+
+class CommandError(Exception):
+    """An error the user can act on: printed as one line, without a traceback."""
+
+    def __init__(self, message: str, code: int = Exit.USAGE) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = int(code)
+
+
+def load(name: str) -> ModuleType:
+    """Import the module of the command called ``name`` (a key of ``COMMANDS``)."""
+    return importlib.import_module(f"{__name__}.{COMMANDS[name][0]}")
