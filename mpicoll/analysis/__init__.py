@@ -1,0 +1,1 @@
+"""Interpreters of plans that need no MPI: symbolic proof, cost, simulation."""
