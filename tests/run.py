@@ -25,7 +25,7 @@ OUTCOMES = {
     "failed": "failed",
     "error": "failed",
     "errors": "failed",
-    "xpassed": "failed",
+    "xpassed": "passed",
     "skipped": "skipped",
 }
 COUNT = re.compile(r"(\d+) (" + "|".join(OUTCOMES) + r")\b")

@@ -79,7 +79,7 @@ def gather(directory: Path, n: int) -> list[RankReport]:
     return reports
 
 
-def ask_places(directory: Path, ranks: list[RankReport], patience: float = 3.0) -> None:
+def ask_places(directory: Path, ranks: list[RankReport], patience: float = 2.0) -> None:
     """Make the running ranks write their stacks, and fill in ``place`` for every rank."""
     waiting = [r for r in ranks if r.state == "running" and alive(r.pid)]
     for report in waiting:

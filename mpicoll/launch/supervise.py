@@ -167,6 +167,7 @@ def _supervise(
     output.drain(1.0)
     process.stdout.close()
     status = process.returncode if process.returncode >= 0 else 128 - process.returncode
+    status = 0 if verdict == "finished" else status
     if verdict != "timeout":
         # A rank that was running when the others failed is not itself at fault.
         mark_gone(reports, [r for r in ranks if not r.place], status, output.text)
@@ -196,7 +197,11 @@ def _watch(
     deadline: float,
     memory: SharedMemory,
 ) -> tuple[str, list[RankReport]]:
-    """Wait until the job has "ended", "failed" or hit the "timeout", passing on its output."""
+    """Wait for the job, passing on its output.
+
+    The verdict is "ended" (mpiexec has), "failed", "timeout", or "finished": all ranks have ended
+    well, yet mpiexec waits.
+    """
     ranks = [RankReport(rank) for rank in range(n)]
     started = time.monotonic()
     look = started + 2 * TICK
@@ -223,8 +228,13 @@ def _watch(
                 give_up = now + min(GRACE[state] for state in states)
             elif any(r.state == "running" and not alive(r.pid) for r in ranks):
                 give_up = now + LAUNCHER_PATIENCE
+            elif all(r.state == "finished" and not alive(r.pid) for r in ranks):
+                # mpiexec waits for whatever else they started and left behind.
+                give_up = now + LAUNCHER_PATIENCE
         elif now > give_up or all(r.state == "failed" for r in ranks):
-            return "failed", gather(reports, n)
+            ranks = gather(reports, n)
+            finished = all(r.state == "finished" for r in ranks)
+            return "finished" if finished else "failed", ranks
 
 
 @contextmanager

@@ -168,9 +168,8 @@ def crash_line(report) -> str:
     return f"{crash.path}:{crash.lineno}: {crash.message}" if crash else report.longreprtext
 
 
-@pytest.hookimpl(
-    trylast=True
-)  # after the reporter exists, and after pytest-mpi, whose banner is long
+# Last, when the reporter exists and pytest-mpi has decided not to print its long banner.
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config):
     config.option.with_mpi = True
     config.pluginmanager.register(Agreement(), "mpicoll-agreement")
