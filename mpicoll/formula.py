@@ -1,7 +1,7 @@
 """Formulas as people write them, ``2m(P-1)/P``, evaluated exactly.
 
 Symbols: P ranks; m bytes of the whole vector (`mpicoll.spec`); q = ceil(log2 P); f = floor(log2 P);
-C = 2**f, the core; r = P - C, the spare ranks; and an algorithm's parameters by their names.
+C = 2**f, the core; r = P - C, the spare ranks; root; and an algorithm's parameters by their names.
 Functions: ceil, floor, min, max, popcount, log2ceil, logceil(k, x), sum over ``x for x in ...``.
 A formula may be a Python conditional: ``f if r == 0 else f + 2``.
 """

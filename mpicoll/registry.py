@@ -109,11 +109,13 @@ class Algorithm:
         """How many blocks the buffers have for `size` ranks."""
         return int(self._value(self.blocks, size, self.settings(parameters)))
 
-    def claims(self, size: int, parameters: Mapping[str, object]) -> tuple[int, Fraction, Fraction]:
+    def claims(
+        self, size: int, parameters: Mapping[str, object], root: int = 0
+    ) -> tuple[int, Fraction, Fraction]:
         """The declared rounds, and bytes sent and combined by the busiest rank as parts of m."""
         if size == 1:
             return 0, Fraction(0), Fraction(0)
-        settings = self.settings(parameters)
+        settings = {**self.settings(parameters), "root": root}
         rounds, volume, reduced = (
             self._value(formula, size, settings)
             for formula in (self.rounds, self.volume, self.reduced)
@@ -191,10 +193,18 @@ def _normal(steps: Step | Iterable[Step], blocks: int) -> Round:
     """A round as a tuple of steps, with every [:] spelled out."""
     if isinstance(steps, (Send, Recv, Copy, Reduce)):
         steps = (steps,)
-    return tuple(type(step)(*(_spelled(part, blocks) for part in step)) for step in steps)
+    return tuple([_spelled(step, blocks) for step in steps])
 
 
-def _spelled(part: int | Chunk, blocks: int) -> int | Chunk:
+def _spelled(step: Step, blocks: int) -> Step:
+    if not isinstance(step, (Send, Recv, Copy, Reduce)):
+        raise TypeError(f"an algorithm yields steps or tuples of steps, not {step!r}")
+    if all(type(part) is not Chunk or part.blocks is not None for part in step):
+        return step
+    return type(step)(*(_whole(part, blocks) for part in step))
+
+
+def _whole(part: int | Chunk, blocks: int) -> int | Chunk:
     if isinstance(part, Chunk) and part.blocks is None:
         return Chunk(part.buffer, tuple(range(blocks)))
     return part

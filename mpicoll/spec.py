@@ -1,10 +1,10 @@
 """What each collective means, stated once.
 
-A collective is stated by what every block holds *before* and must hold *after*. The value of a block
-is a `Piece`: which piece of data it is, and the ordered tuple of the ranks whose contributions it
-combines. Reduced values are therefore elements of the free monoid over the ranks, and the order of
-operands is visible: ``(0, 1, 2)`` is the result of MPI's definition, ``(1, 2, 0)`` is right only if
-the operation commutes.
+A collective is stated by what every block holds *before* and must hold *after*. The value of a
+block is a `Piece`: which piece of data it is, and the ordered tuple of the ranks whose
+contributions it combines. Reduced values are therefore elements of the free monoid over the ranks,
+and the order of operands is visible: ``(0, 1, 2)`` is the result of MPI's definition, ``(1, 2, 0)``
+is right only if the operation commutes.
 
 Every collective has one list of `blocks`. In *vector* collectives (bcast, reduce, allreduce, scan,
 exscan) they are consecutive parts of one vector, as many as the algorithm asks for. In *block*
@@ -65,8 +65,11 @@ class Spec:
     vector: bool = False
 
     def extent(self, rank: int, buffer: Buffer, block: int, size: int, blocks: int) -> object:
-        """A symbol for the size of a block: two blocks have equal symbols only if every call
-        gives them equal sizes, unequal counts included."""
+        """A symbol for the size of a block.
+
+        Two blocks have equal symbols only if every call gives them equal sizes, whatever the
+        counts.
+        """
         if self.name != "alltoall":
             return block
         other = _owner(block, size, blocks)

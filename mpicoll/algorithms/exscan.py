@@ -11,7 +11,7 @@ from mpicoll.topology import distances
     "exscan",
     rounds="q",
     volume="q m",
-    reduced="max(0, 2q-2) m",
+    reduced="max(q-1, 2q-3 if 4P > 3*2**q else 2q-4) m",
     order="rank",
     blocks="1",
     aka={"openmpi": "recursive_doubling", "mpich": "recursive_doubling"},

@@ -51,8 +51,7 @@ def linear(rank: int, size: int, *, root: int) -> Iterator:
     aka={"openmpi": "binomial", "mpich": "binomial"},
 )
 def binomial(rank: int, size: int, *, root: int) -> Iterator:
-    """Pairs combine, then pairs of pairs, up a binomial tree that is turned so that the root is its
-    top.
+    """Pairs combine, then pairs of pairs, up a binomial tree that has the root as its top.
 
     The fewest rounds; the root combines about log2 P whole vectors, so it is for short ones.
     """
@@ -61,7 +60,7 @@ def binomial(rank: int, size: int, *, root: int) -> Iterator:
 
 @algorithm(
     "reduce",
-    rounds="q if P == 2 else q + 1",
+    rounds="q if root == 0 else q + 1",
     volume="m",
     reduced="q m",
     order="rank",
@@ -69,7 +68,7 @@ def binomial(rank: int, size: int, *, root: int) -> Iterator:
     aka={"mpich": "binomial (operations that do not commute)"},
 )
 def binomial_in_order(rank: int, size: int, *, root: int) -> Iterator:
-    """Pairs of neighbours combine up a binomial tree to rank 0, which passes the result to the root.
+    """Pairs of neighbours combine up a binomial tree to rank 0, which passes it to the root.
 
     Rank order is kept at the price of one more message.
     """

@@ -34,7 +34,8 @@ def ring(rank: int, size: int) -> Iterator:
     "reduce_scatter",
     rounds="f if r == 0 else f + 2",
     volume="m(P-1)/P if r == 0 else m",
-    reduced="m(P-1)/P if r == 0 else m + sum(C // 2**j + min(r, C // 2**j) for j in range(1, f+1)) m/P",
+    reduced="m(P-1)/P if r == 0 else"
+    " m + sum(C // 2**j + min(r, C // 2**j) for j in range(1, f + 1)) m/P",
     order="commutative",
     cites="Thakur, Rabenseifner & Gropp 2005",
     aka={"openmpi": "recursive_halving", "mpich": "recursive_halving"},

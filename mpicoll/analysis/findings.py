@@ -15,6 +15,7 @@ KINDS = {
     "no such block": "a chunk names a block that the buffer does not have",
     "mis-sized step": "the operands of a local step differ in size",
     "mis-sized message": "sender and receiver disagree on the size of a message",
+    "unknown size": "a rank names a block whose size only the root knows",
     "hazard": "a block is received into while it is sent or received into by the same round",
     "aliasing": "in place, a step reads Input where Output has already replaced it",
     "input modified": "the user's Input is written to",

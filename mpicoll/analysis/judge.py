@@ -200,6 +200,7 @@ def count(plans: Sequence[Plan], blocks: int) -> tuple[int, Fraction, Fraction, 
 def judge_claims(
     algorithm: Algorithm,
     size: int,
+    root: int,
     parameters: Mapping[str, object],
     counted: tuple[int, Fraction, Fraction],
     order: str,
@@ -207,7 +208,7 @@ def judge_claims(
 ) -> None:
     """Compare the counts with the declaration."""
     try:
-        claimed = algorithm.claims(size, parameters)
+        claimed = algorithm.claims(size, parameters, root)
     except Exception as error:  # a formula may fail in any way
         report(Finding("false declaration", f"a formula of {algorithm} fails: {error}"))
         return

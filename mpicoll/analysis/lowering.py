@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from mpicoll.analysis.findings import Finding
-from mpicoll.spec import Spec
+from mpicoll.spec import Spec, owned
 from mpicoll.steps import Chunk, Input, Output, Plan, Recv, Send
 
 __all__ = ["Geometry", "Part", "Posting", "lower"]
@@ -33,7 +33,9 @@ class Geometry:
         self.writable = self.after.keys() | {s for s in self.before if s >= blocks}
         shared = spec.shared(rank, size, root, blocks) if in_place else ()
         self.alias = {blocks + b: b for b in shared}
+        self.own = frozenset(owned(rank, size, blocks)) if blocks >= size else frozenset()
         self._extent = spec.extent
+        self.knows_all_sizes = spec.vector or not spec.rooted or rank == root
         # Only in all-to-all does the size of a block depend on more than its number.
         self.sized_by_number = spec.extent(0, Input, 0, 2, 2) == 0
 
@@ -45,6 +47,10 @@ class Geometry:
         if chunk.buffer is Input:
             return 0
         return self.blocks * (1 if chunk.buffer is Output else 2 + chunk.buffer.number)
+
+    def foreign(self, blocks: Sequence[int]) -> bool:
+        """True if a block is another rank's."""
+        return not self.own.issuperset(blocks)
 
     def extents(self, chunk: Chunk) -> tuple[object, ...]:
         """Symbols for the sizes of the chunk's blocks."""
@@ -132,6 +138,14 @@ class _Round:
                 f"rank {here.rank} names {chunk}",
                 step,
                 f"block numbers 0..{here.blocks - 1}",
+                str(chunk),
+            )
+        if not (here.knows_all_sizes or self.equal_blocks) and here.foreign(blocks):
+            self.fault(
+                "unknown size",
+                f"rank {here.rank} names {chunk}, but only the root knows the size of it",
+                step,
+                "the rank's own block, or requires=('equal_blocks',)",
                 str(chunk),
             )
         base = here.base(chunk)

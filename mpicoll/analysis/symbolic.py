@@ -165,7 +165,7 @@ def _prove(
         proof.same_bits, proof.same_blocks = _determinism(world)
     proof.rounds, proof.volume, proof.reduced, _ = count(plans, blocks)
     counted = (proof.rounds, proof.volume, proof.reduced)
-    judge_claims(algorithm, size, parameters, counted, order, report)
+    judge_claims(algorithm, size, root, parameters, counted, order, report)
     return proof
 
 
