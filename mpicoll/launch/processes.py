@@ -9,9 +9,10 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["SharedMemory", "alive", "end_tree"]
+__all__ = ["alive", "end_tree", "files_in_use", "remove_orphaned_segments"]
 
 PROC = Path("/proc")
+MEMORY = Path("/dev/shm")
 # Segments of MPICH and Open MPI that outlive ranks which could not finalize.
 SEGMENTS = ("mpich_shm_", "sm_segment.", "vader_segment.")
 
@@ -96,25 +97,33 @@ def end_tree(root: subprocess.Popen, marker: str, pids: Iterable[int], patience:
     root.wait()
 
 
-class SharedMemory:
-    """The MPI library's shared memory files of one job, which killed ranks leave behind."""
+def remove_orphaned_segments(since: float) -> None:
+    """Remove MPI's shared memory files that ended ranks left behind and nobody can use any more.
 
-    def __init__(self) -> None:
-        self._paths: set[Path] = set()
+    They take up memory until the machine restarts. Looked at are files of this user, made after
+    ``since`` (as in ``time.time``), which no process has open or mapped: a job that is just
+    starting always has one that does.
+    """
+    orphans = set()
+    for path in MEMORY.glob("*"):
+        facts = path.lstat()
+        if path.name.startswith(SEGMENTS) and facts.st_uid == os.getuid():
+            if facts.st_mtime >= since:
+                orphans.add(str(path))
+    if orphans:
+        orphans -= files_in_use()
+    for name in orphans:
+        Path(name).unlink(missing_ok=True)
 
-    def look(self, pids: Iterable[int]) -> None:
-        """Note the segments that these ranks have mapped now."""
-        for pid in pids:
-            try:
-                maps = (PROC / str(pid) / "maps").read_text(errors="replace")
-            except OSError:
-                continue
-            for line in maps.splitlines():
-                path = Path(line[73:].strip())
-                if path.parent == Path("/dev/shm") and path.name.startswith(SEGMENTS):
-                    self._paths.add(path)
 
-    def remove(self) -> None:
-        """Remove what was noted and is still there; call when the job has ended."""
-        for path in self._paths:
-            path.unlink(missing_ok=True)
+def files_in_use() -> set[str]:
+    """Name the files that some process, as far as visible, has mapped or open."""
+    used: set[str] = set()
+    for entry in PROC.glob("[0-9]*"):
+        try:
+            maps = (entry / "maps").read_text(errors="replace")
+            used.update(line[73:].strip() for line in maps.splitlines())
+            used.update(os.readlink(file) for file in (entry / "fd").iterdir())
+        except OSError:
+            continue  # it ended meanwhile, or is another user's
+    return used

@@ -20,7 +20,7 @@ from typing import IO
 from mpicoll.launch import child
 from mpicoll.launch.command import clean_environment, mpiexec_command
 from mpicoll.launch.library import find_launcher, find_library
-from mpicoll.launch.processes import SharedMemory, alive, end_tree
+from mpicoll.launch.processes import alive, end_tree, remove_orphaned_segments
 from mpicoll.launch.report import (
     Outcome,
     RankReport,
@@ -150,10 +150,10 @@ def _supervise(
         start_new_session=True,
     )
     ranks: list[RankReport] = []
-    memory = SharedMemory()
+    clock = time.time()
     try:
         output = _Output(process.stdout, echo, on_line)
-        verdict, ranks = _watch(process, output, reports, n, started + timeout, memory)
+        verdict, ranks = _watch(process, output, reports, n, started + timeout)
         seconds = time.monotonic() - started
         if verdict != "ended":
             ask_places(reports, ranks)
@@ -161,9 +161,9 @@ def _supervise(
             output.echo = False  # what mpiexec says about being ended by us is no news
     finally:
         pids = [r.pid for r in ranks or gather(reports, n) if r.pid]
-        memory.look(pids)
         end_tree(process, f"MPICOLL_REPORT={reports}", pids, LAUNCHER_PATIENCE)
-        memory.remove()
+        if process.returncode:
+            remove_orphaned_segments(clock)
     output.drain(1.0)
     process.stdout.close()
     status = process.returncode if process.returncode >= 0 else 128 - process.returncode
@@ -195,7 +195,6 @@ def _watch(
     reports: Path,
     n: int,
     deadline: float,
-    memory: SharedMemory,
 ) -> tuple[str, list[RankReport]]:
     """Wait for the job, passing on its output.
 
@@ -203,8 +202,6 @@ def _watch(
     well, yet mpiexec waits.
     """
     ranks = [RankReport(rank) for rank in range(n)]
-    started = time.monotonic()
-    look = started + 2 * TICK
     changed = None
     give_up = None
     while True:
@@ -217,10 +214,6 @@ def _watch(
             changed, ranks = stamp, gather(reports, n)
         if ended:
             return "ended", ranks
-        if now > look:
-            # Ever more rarely: MPI maps its segments when it starts.
-            look = now + (now - started)
-            memory.look([r.pid for r in ranks if r.pid])
         if now > deadline:
             return ("failed" if any(r.failed for r in ranks) else "timeout"), ranks
         if give_up is None:

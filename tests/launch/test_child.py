@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -10,6 +11,7 @@ from mpicoll.launch.child import __file__ as CHILD
 from mpicoll.launch.child import launched_rank
 from mpicoll.launch.command import clean_environment, mpiexec_command
 from mpicoll.launch.library import find_launcher, find_library
+from mpicoll.launch.processes import remove_orphaned_segments
 
 
 def mpiexec(n, *words):
@@ -18,6 +20,7 @@ def mpiexec(n, *words):
     command, added = mpiexec_command(n, [sys.executable, *words], launcher)
     environment = clean_environment() | added
     environment.pop("MPICOLL_REPORT", None)
+    started = time.time()
     done = subprocess.run(
         command,
         env=environment,
@@ -27,6 +30,7 @@ def mpiexec(n, *words):
         timeout=30,
         check=False,
     )
+    remove_orphaned_segments(started)
     return done.returncode, done.stdout
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mpicoll.launch.processes import files_in_use
 from mpicoll.launch.supervise import run
 
 START = """
@@ -29,12 +30,17 @@ def job(tmp_path, monkeypatch):
     def start(n, text, timeout=20.0, **options):
         script = tmp_path / "program.py"
         script.write_text(START + textwrap.dedent(text))
+        before = segments()
         outcome = run(n, [str(script)], timeout=timeout, **options)
         assert survivors(str(script)) == []
-        assert not list(Path("/tmp").glob("mpicoll-*/rank-0.json"))
+        assert segments() - files_in_use() <= before
         return outcome
 
     return start
+
+
+def segments():
+    return set(map(str, Path("/dev/shm").glob("*")))
 
 
 def survivors(word):
