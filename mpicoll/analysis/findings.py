@@ -121,9 +121,9 @@ def grid(title: str, cells: Sequence[Sequence[str]], rank: int, column: int | No
     """A table rank x chunk, with the failing place marked; far ranks and chunks are left out.
 
     >>> print(grid("Output", [["A0", "."], ["A0", "B1"]], 0, 1))
-    Output      0     1
-    rank 0     A0   [.]  <-- here
-    rank 1     A0    B1
+    Output       0     1
+    rank 0      A0   [.]  <-- here
+    rank 1      A0    B1
     """
     rows = _window(len(cells), rank)
     columns = _window(len(cells[0]), column if column is not None else 0)
