@@ -20,7 +20,7 @@ from mpicoll.launch.stacks import current_place, group, ranks_text
 
 WORLD = MPI.COMM_WORLD
 TIMEOUT = float(os.environ.get("MPICOLL_TEST_TIMEOUT", "60"))  # seconds, for each phase of a test
-GRACE = 5.0  # seconds that ranks may work on after one has failed
+GRACE = 3.0  # seconds that ranks may work on after one has failed
 POLL = 0.2
 SPEAK = 1.0  # seconds for all ranks to say where they are
 TIMEOUT_STATUS = 124
