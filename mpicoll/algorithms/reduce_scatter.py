@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from mpicoll.algorithms.phases import (
+    binomial_reduce,
     core_index,
     fold,
     halving_reduce_scatter,
@@ -64,3 +65,24 @@ def recursive_halving(rank: int, size: int) -> Iterator:
             yield Send(rank - 1, partial[rank - 1]), Copy(partial[rank], Output[rank])
     else:
         yield Recv(rank + 1, Output[rank])
+
+
+@algorithm(
+    "reduce_scatter",
+    rounds="q + 1",
+    volume="m",
+    reduced="q m",
+    order="rank",
+    aka={"openmpi": "non-overlapping"},
+)
+def reduce_then_scatter(rank: int, size: int) -> Iterator:
+    """Rank 0 collects the combination up a binomial tree, then sends every rank its block.
+
+    Rank order is kept for any number of ranks and any blocks; rank 0's link is the bottleneck.
+    """
+    yield from binomial_reduce(rank, size, 0, Input, Output if size == 1 else Temp)
+    if rank == 0 and size > 1:
+        sends = (Send(peer, Temp[peer]) for peer in range(1, size))
+        yield (*sends, Copy(Temp[0], Output[0]))
+    elif rank:
+        yield Recv(0, Output[rank])

@@ -1,0 +1,79 @@
+"""What execution must know of an MPI datatype."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from mpi4py import MPI
+
+__all__ = ["BYTES", "Kind", "kind_of", "lookup"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """The geometry of a datatype, in bytes.
+
+    `dense`: consecutive elements fill memory without gaps, so that a message is a run of bytes.
+    `dtype`: NumPy's name for it, where it has one. `handle` identifies a predefined type and is
+    None for others: MPI reuses the handles of freed types, so those must never key a cache.
+    """
+
+    datatype: MPI.Datatype
+    size: int
+    extent: int
+    true_lb: int
+    true_extent: int
+    dense: bool
+    dtype: np.dtype | None
+    handle: int | None
+
+    def span(self, count: int) -> int:
+        """Bytes of memory from the first to the last byte of `count` elements."""
+        return (count - 1) * abs(self.extent) + self.true_extent if count else 0
+
+
+def _measure(datatype: MPI.Datatype, predefined: bool) -> Kind:
+    size = datatype.Get_size()
+    lower, extent = datatype.Get_extent()
+    true_lb, true_extent = datatype.Get_true_extent()
+    dense = size == extent == true_extent and lower == true_lb == 0
+    dtype = None
+    if predefined:
+        try:
+            dtype = np.dtype(datatype.typestr)
+        except (TypeError, ValueError):
+            pass
+        if dtype is not None and (dtype.kind not in "biufc" or dtype.itemsize != size):
+            dtype = None
+    handle = datatype.handle if predefined else None
+    return Kind(datatype, size, extent, true_lb, true_extent, dense, dtype, handle)
+
+
+@lru_cache(maxsize=1)
+def _predefined() -> dict[int, Kind]:
+    found = {}
+    for name in dir(MPI):
+        value = getattr(MPI, name)
+        if isinstance(value, MPI.Datatype) and value != MPI.DATATYPE_NULL and value.is_predefined:
+            if value.Get_size() > 0:
+                found[value.handle] = _measure(value, True)
+    return found
+
+
+def kind_of(datatype: MPI.Datatype) -> Kind:
+    """The geometry of a datatype; predefined ones are looked up, others measured each time."""
+    known = _predefined().get(datatype.handle)
+    return known if known is not None else _measure(datatype, False)
+
+
+def lookup(key: str) -> MPI.Datatype:
+    """The datatype that mpi4py takes for a format or a type string; KeyError if there is none."""
+    datatype = MPI._typedict.get(key)
+    if datatype is None:
+        raise KeyError(f"cannot map {key!r} to MPI datatype")
+    return datatype
+
+
+BYTES = _measure(MPI.BYTE, True)

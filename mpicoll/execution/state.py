@@ -1,0 +1,138 @@
+"""What a communicator of ours owns: a private communicator, call numbers, bound plans."""
+
+from __future__ import annotations
+
+from mpi4py import MPI
+
+from mpicoll.execution import blocking
+from mpicoll.execution.bind import Bound, bind
+from mpicoll.execution.calls import Call
+from mpicoll.registry import Algorithm, find
+from mpicoll.selection import choose
+
+__all__ = ["NATIVE_COLLECTIVES", "Channel", "NativeCollectiveError", "State", "state_of"]
+
+#: Every collective communication method of mpi4py's communicators, by name.
+NATIVE_COLLECTIVES = frozenset(
+    prefix + name + suffix
+    for name in (
+        "Barrier Bcast Reduce Allreduce Scan Exscan Scatter Scatterv Gather Gatherv Allgather "
+        "Allgatherv Alltoall Alltoallv Alltoallw Reduce_scatter Reduce_scatter_block "
+        "Neighbor_allgather Neighbor_allgatherv Neighbor_alltoall Neighbor_alltoallv "
+        "Neighbor_alltoallw"
+    ).split()
+    for prefix, suffix in (("", ""), ("I", ""), ("", "_init"))
+    for name in (name[0].lower() + name[1:] if prefix else name,)
+) | frozenset(
+    "barrier bcast reduce allreduce scan exscan scatter gather allgather alltoall "
+    "neighbor_allgather neighbor_alltoall".split()
+)
+
+
+class NativeCollectiveError(RuntimeError):
+    """Something tried to call a collective of MPI on a private communicator."""
+
+
+class Channel(MPI.Intracomm):
+    """A private communicator on which point-to-point calls work and collectives of MPI raise."""
+
+
+def _refusal(name: str):
+    def refuse(self: Channel, *args: object, **keywords: object) -> None:
+        raise NativeCollectiveError(
+            f"{name} was called on a private communicator: mpicoll communicates by point-to-point"
+        )
+
+    refuse.__name__ = name
+    return refuse
+
+
+for _name in NATIVE_COLLECTIVES:
+    setattr(Channel, _name, _refusal(_name))
+
+
+class State:
+    """The private side of one communicator, shared by all objects that wrap it."""
+
+    #: Bound plans kept for calls that come again, and bytes of scratch that they may hold.
+    MOST_PLANS, MOST_SCRATCH = 256, 256 << 20
+
+    def __init__(self, comm: MPI.Intracomm) -> None:
+        self.channel = Channel(MPI.Intracomm(comm).Dup())
+        self.rank, self.size = self.channel.Get_rank(), self.channel.Get_size()
+        self.largest_tag = self.channel.Get_attr(MPI.TAG_UB)
+        self.calls = 0
+        self.plans: dict[tuple, Bound] = {}
+
+    def next_tag(self) -> int:
+        """A tag of its own for the next call.
+
+        Calls are numbered before their arguments are read, so that ranks stay in step, and never
+        take each other's messages, even if a call fails on one of them only.
+        """
+        self.calls += 1
+        return self.calls % self.largest_tag
+
+    def perform(
+        self, call: Call, tag: int, name: str | None, parameters: dict[str, object]
+    ) -> None:
+        """Run a call to its end, by the named algorithm or by the one that is chosen for it."""
+        algorithm = self.algorithm_for(call, name)
+        key = None
+        bound = None
+        if call.key is not None:
+            key = (algorithm, tuple(sorted(parameters.items())), call.key)
+            # Whoever runs a plan has taken it out, so that two threads never share its scratch.
+            bound = self.plans.pop(key, None)
+        if bound is None:
+            plan = algorithm.plan(self.rank, self.size, call.root, **parameters)
+            bound = bind(plan, call, algorithm.number_of_blocks(self.size, parameters))
+        blocking.run(bound, self.channel, tag)
+        self.give_back(key, bound)
+
+    def algorithm_for(self, call: Call, name: str | None) -> Algorithm:
+        """The algorithm that will serve a call; RequirementError if the named one cannot."""
+        if name is None:
+            return choose(
+                call.collective, call.size, call.nbytes, call.commutative, call.equal_blocks
+            ).algorithm
+        algorithm = find(call.collective, name)
+        algorithm.require(call.size, commutative=call.commutative, equal_blocks=call.equal_blocks)
+        return algorithm
+
+    def give_back(self, key: tuple | None, bound: Bound) -> None:
+        """Keep a bound plan for the next call of its kind, or free it."""
+        if key is None:
+            bound.free()
+            return
+        self.plans[key] = bound
+        scratch = (
+            sum(plan.scratch_bytes for plan in self.plans.values()) if bound.scratch_bytes else 0
+        )
+        while len(self.plans) > self.MOST_PLANS or scratch > self.MOST_SCRATCH:
+            oldest = self.plans.pop(next(iter(self.plans)))
+            scratch -= oldest.scratch_bytes
+            oldest.free()
+
+    def close(self) -> None:
+        """Free what belongs to the communicator that is being freed."""
+        for bound in self.plans.values():
+            bound.free()
+        self.plans.clear()
+        self.channel.Free()
+
+
+def _on_delete(comm: MPI.Comm, keyval: int, state: State) -> None:
+    state.close()
+
+
+_KEYVAL = MPI.Comm.Create_keyval(delete_fn=_on_delete)
+
+
+def state_of(comm: MPI.Intracomm) -> State:
+    """The state of a communicator; collective on it the first time, as it duplicates it."""
+    state = comm.Get_attr(_KEYVAL)
+    if state is None:
+        state = State(comm)
+        comm.Set_attr(_KEYVAL, state)
+    return state
