@@ -91,6 +91,16 @@ class _Report:
         os.replace(self._base + ".new", self._base + ".json")
 
 
+def _end_with(parent: int) -> None:
+    """Die soon after the parent did, killed without a chance to end its ranks."""
+    while True:
+        time.sleep(1)
+        try:
+            os.kill(parent, 0)
+        except ProcessLookupError:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
 def _run(program: list[str]) -> None:
     if program[0] == "-m":
         sys.argv = program[1:]
@@ -110,7 +120,11 @@ def _exit_code(error: SystemExit) -> int:
 
 
 def main() -> None:
-    """Run ``[--report DIR] [--all-output] [--limit SECONDS] -- (script.py | -m module) args``."""
+    """Run ``[options] -- (script.py | -m module) args``.
+
+    Options: ``--report DIR`` for a parent, ``--parent PID`` to end with it, ``--limit SECONDS`` to
+    end at the latest, ``--all-output`` to let ranks above 0 print at once.
+    """
     split = sys.argv.index("--")
     options, program = sys.argv[1:split], sys.argv[split + 1 :]
     directory = options[options.index("--report") + 1] if "--report" in options else None
@@ -123,8 +137,11 @@ def main() -> None:
     if directory:
         os.environ["MPICOLL_REPORT"] = directory
         report = _Report(directory, rank or 0, bool(rank) and "--all-output" not in options)
+    if "--parent" in options:
+        parent = int(options[options.index("--parent") + 1])
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     if "--limit" in options:
-        # The last resort, should the parent itself be killed: no rank may spin on for ever.
+        # The last resort, for ranks in which the thread above cannot run.
         limit = float(options[options.index("--limit") + 1])
         faulthandler.dump_traceback_later(limit, exit=True, file=sys.__stderr__)
     sys.stdout.reconfigure(line_buffering=True)  # a killed rank must not take its lines along

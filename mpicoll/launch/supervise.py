@@ -116,7 +116,8 @@ def run(
     reports = Path(tempfile.mkdtemp(prefix="mpicoll-"))
     try:
         program = [sys.executable, child.__file__, "--report", str(reports)]
-        program += ["--all-output"] * all_output + ["--limit", str(timeout + 60), "--", *argv]
+        program += ["--parent", str(os.getpid()), "--limit", str(timeout + 60)]
+        program += ["--all-output"] * all_output + ["--", *argv]
         command, added = mpiexec_command(n, program, launcher)
         mark = {"MPICOLL_REPORT": str(reports)}
         if echo and sys.stdout.isatty():
