@@ -37,9 +37,8 @@ def build_parser(chosen: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"mpicoll {_version()}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (_, summary) in COMMANDS.items():
-        sub = commands.add_parser(
-            name, help=summary, description=summary.capitalize() + ".", formatter_class=raw
-        )
+        sentence = f"{summary[0].upper()}{summary[1:]}."
+        sub = commands.add_parser(name, help=summary, description=sentence, formatter_class=raw)
         if name == chosen:
             module = load(name)
             module.configure(sub)
