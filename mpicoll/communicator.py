@@ -30,7 +30,8 @@ class Intracomm(MPI.Intracomm):
 
     def __new__(cls, comm: MPI.Comm | None = None) -> Intracomm:
         """Share `comm`; collective on it."""
-        self = super().__new__(cls, comm)
+        # Not super(): Python wants the constructor of the first MPI class that cls builds on.
+        self = MPI.Intracomm.__new__(cls, comm)
         if comm is not None and comm != MPI.COMM_NULL:
             self._state = state_of(self)
         return self

@@ -38,7 +38,7 @@ def _measure(datatype: MPI.Datatype, predefined: bool) -> Kind:
     size = datatype.Get_size()
     lower, extent = datatype.Get_extent()
     true_lb, true_extent = datatype.Get_true_extent()
-    dense = size == extent == true_extent and lower == true_lb == 0
+    dense = size == extent == true_extent and lower == true_lb == 0 and _in_order(datatype)
     dtype = None
     if predefined:
         try:
@@ -49,6 +49,24 @@ def _measure(datatype: MPI.Datatype, predefined: bool) -> Kind:
             dtype = None
     handle = datatype.handle if predefined else None
     return Kind(datatype, size, extent, true_lb, true_extent, dense, dtype, handle)
+
+
+def _in_order(datatype: MPI.Datatype) -> bool:
+    """True if the data is surely sent in the order of addresses.
+
+    A type without gaps may still permute its data (a transpose does), so only repetitions of
+    predefined types are taken for runs of bytes.
+    """
+    combiner = datatype.Get_envelope()[-1]
+    if combiner == MPI.COMBINER_NAMED:
+        return True
+    if combiner not in (MPI.COMBINER_DUP, MPI.COMBINER_CONTIGUOUS):
+        return False
+    inner = datatype.Get_contents()[-1][0]
+    answer = _in_order(inner)
+    if not inner.is_predefined:
+        inner.Free()
+    return answer
 
 
 @lru_cache(maxsize=1)

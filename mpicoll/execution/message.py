@@ -93,8 +93,7 @@ def _datatype_of(layout: object) -> MPI.Datatype:
     text = layout or "B"
     if text[0] in "<>" and text[0] != ("<" if np.little_endian else ">"):
         raise BufferError(f"message: format {text!r} has foreign byte order")
-    text = text.lstrip("@<>=")
-    return MPI.BYTE if text == "B" and not isinstance(layout, np.dtype) else lookup(text)
+    return lookup(text.lstrip("@<>="))
 
 
 def _is_type(item: object) -> bool:

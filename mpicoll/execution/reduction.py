@@ -103,7 +103,13 @@ def _validate(op: MPI.Op, kind: Kind) -> None:
     """Refuse what MPI refuses: a predefined operation on a type that it is not defined for."""
     if not _accepted(op, kind) if kind.handle is None else not _known(op.handle, kind.handle):
         name = kind.datatype.Get_name() or "a derived datatype"
-        raise fail(MPI.ERR_OP, f"{op.name or 'the operation'} is not defined for {name}")
+        raise fail(MPI.ERR_OP, f"MPI.{_op_name(op)} is not defined for {name}")
+
+
+def _op_name(op: MPI.Op) -> str:
+    return next(
+        name for name, value in vars(MPI).items() if isinstance(value, MPI.Op) and value == op
+    )
 
 
 def _accepted(op: MPI.Op, kind: Kind) -> bool:

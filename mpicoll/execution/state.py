@@ -60,7 +60,7 @@ class State:
     def __init__(self, comm: MPI.Intracomm) -> None:
         self.channel = Channel(MPI.Intracomm(comm).Dup())
         self.rank, self.size = self.channel.Get_rank(), self.channel.Get_size()
-        self.largest_tag = self.channel.Get_attr(MPI.TAG_UB)
+        self.largest_tag = MPI.COMM_WORLD.Get_attr(MPI.TAG_UB)
         self.calls = 0
         self.plans: dict[tuple, Bound] = {}
 
