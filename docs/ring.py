@@ -45,7 +45,7 @@ def picture() -> str:
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'font-family="Helvetica, Arial, sans-serif" font-size="11">',
-        '<title>Ring allreduce on 4 ranks: what each block holds after every round</title>',
+        "<title>Ring allreduce on 4 ranks: what each block holds after every round</title>",
         '<defs><marker id="tip" viewBox="0 0 6 6" refX="6" refY="3" markerWidth="6" '
         'markerHeight="6" orient="auto"><path d="M0 0L6 3L0 6z" fill="#c0392b"/></marker></defs>',
         f'<rect width="{width}" height="{height}" fill="white"/>',
