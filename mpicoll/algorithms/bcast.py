@@ -2,9 +2,15 @@
 
 from collections.abc import Iterator
 
-from mpicoll.algorithms.phases import binomial_bcast, binomial_scatter, bruck_allgather
+from mpicoll.algorithms.phases import (
+    binomial_bcast,
+    binomial_scatter,
+    bruck_allgather,
+    ring_allgather,
+)
 from mpicoll.registry import algorithm
 from mpicoll.steps import Output, Recv, Send
+from mpicoll.topology import knomial_tree
 
 
 @algorithm(
@@ -56,3 +62,38 @@ def scatter_allgather(rank: int, size: int, *, root: int) -> Iterator:
     """
     yield from binomial_scatter(rank, size, root, Output)
     yield from bruck_allgather(rank, size, Output, first=(rank - root) % size, full=root)
+
+
+@algorithm(
+    "bcast",
+    rounds="q + P - 1",
+    volume="2m(P-1)/P",
+    cites="Barnett et al. 1994 (van de Geijn)",
+    aka={"openmpi": "scatter_allgather_ring", "mpich": "scatter_ring_allgather"},
+)
+def scatter_ring_allgather(rank: int, size: int, *, root: int) -> Iterator:
+    """The root deals out the blocks of its vector down a tree; then they go around the ring.
+
+    As scatter_allgather with messages between neighbours, for the longest vectors.
+    """
+    yield from binomial_scatter(rank, size, root, Output)
+    yield from ring_allgather(rank, size, Output, first=(rank - root) % size, full=root)
+
+
+@algorithm(
+    "bcast",
+    rounds="logceil(radix, P)",
+    volume="sum(min(radix - 1, ceil(P/radix**j) - 1) for j in range(logceil(radix, P))) m",
+    blocks="1",
+    aka={"openmpi": "knomial", "mpich": "tree (knomial)", "ucc": "knomial"},
+)
+def knomial(rank: int, size: int, *, root: int, radix: int = 4) -> Iterator:
+    """Everybody who has the vector sends it to radix - 1 others, so that their number multiplies.
+
+    Fewer rounds than the binomial tree, with more messages in each.
+    """
+    parent, levels = knomial_tree((rank - root) % size, size, radix)
+    if parent is not None:
+        yield Recv((parent + root) % size, Output[:])
+    for children in levels:
+        yield tuple(Send((child + root) % size, Output[:]) for child in children)
