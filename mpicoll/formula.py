@@ -2,7 +2,8 @@
 
 Symbols: P ranks; m bytes of the whole vector (`mpicoll.spec`); q = ceil(log2 P); f = floor(log2 P);
 C = 2**f, the core; r = P - C, the spare ranks; root; and an algorithm's parameters by their names.
-Functions: ceil, floor, min, max, popcount, log2ceil, logceil(k, x), sum over ``x for x in ...``.
+Functions: ceil, floor, min, max, popcount, log2ceil, logceil(k, x), logfloor(k, x), divisor(x), the
+largest up to the root of x, sum over ``x for x in ...``.
 A formula may be a Python conditional: ``f if r == 0 else f + 2``.
 """
 
@@ -13,6 +14,8 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 from types import CodeType
+
+from mpicoll.topology import largest_divisor
 
 __all__ = ["evaluate"]
 
@@ -28,6 +31,7 @@ _FUNCTIONS = {
     "popcount": lambda x: int(x).bit_count(),
     "log2ceil": lambda x: (int(x) - 1).bit_length() if x > 1 else 0,
     "logceil": lambda k, x: _log_ceil(int(k), int(x)),
+    "divisor": lambda x: largest_divisor(int(x)),
     "logfloor": lambda k, x: _log_floor(int(k), int(x)),
 }
 

@@ -101,8 +101,11 @@ class Algorithm:
                 f"{self} has no parameter {', '.join(sorted(unknown))!r}; it has: {known}"
             )
         for name, value in parameters.items():
-            if isinstance(self.parameters[name], int) and (not isinstance(value, int) or value < 1):
-                raise ValueError(f"{self}: {name} must be a positive integer, not {value!r}")
+            least = 2 if name == "radix" else 1
+            if isinstance(self.parameters[name], int) and (
+                not isinstance(value, int) or value < least
+            ):
+                raise ValueError(f"{self}: {name} must be an integer from {least} on, not {value!r}")
         return {**self.parameters, **parameters}
 
     def number_of_blocks(self, size: int, parameters: Mapping[str, object]) -> int:

@@ -5,6 +5,7 @@ Trees are trees of *relative* ranks, so that the root is 0; `None` stands for "n
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "floor_log2",
     "in_order_tree",
     "knomial_tree",
+    "largest_divisor",
     "negabinary_peer",
 ]
 
@@ -205,3 +207,12 @@ def negabinary_peer(rank: int, step: int, size: int) -> int:
     """
     distance = (1 - (-2) ** (step + 1)) // 3
     return (rank + distance if rank % 2 == 0 else rank - distance) % size
+
+
+def largest_divisor(size: int) -> int:
+    """The largest divisor that is not above the square root: a grid as square as may be.
+
+    >>> largest_divisor(12), largest_divisor(13)
+    (3, 1)
+    """
+    return max(d for d in range(1, math.isqrt(size) + 1) if size % d == 0)

@@ -1,6 +1,6 @@
 """Allreduce: the vectors of all ranks are combined on every rank, bit for bit the same."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mpicoll.algorithms.phases import (
     binomial_bcast,
@@ -15,8 +15,8 @@ from mpicoll.algorithms.phases import (
     unfold,
 )
 from mpicoll.registry import algorithm
-from mpicoll.steps import Copy, Input, Output, Recv, Reduce, Send, Temp
-from mpicoll.topology import core_size, distances
+from mpicoll.steps import Buffer, Copy, Input, Output, Recv, Reduce, Send, Temp
+from mpicoll.topology import core_size, digits_of_core, distances
 
 
 @algorithm(
@@ -116,3 +116,85 @@ def reduce_bcast(rank: int, size: int) -> Iterator:
     """
     yield from binomial_reduce(rank, size, 0, Input, Output)
     yield from binomial_bcast(rank, size, 0, Output[:])
+
+
+@algorithm(
+    "allreduce",
+    rounds="1",
+    volume="m(P-1)",
+    reduced="m(P-1)",
+    order="rank",
+    blocks="1",
+    aka={"openmpi": "allgather_reduce", "nccl": "AGxLL_R"},
+)
+def allgather_reduce(rank: int, size: int) -> Iterator:
+    """Everybody sends its vector to everybody; then each combines them all, in rank order.
+
+    One round, and the same bits on all ranks whatever the operation: for a few numbers.
+    """
+    if size == 1:
+        yield Copy(Input[:], Output[:])
+        return
+    arrived = [Input if peer == rank else Temp.row(peer) for peer in range(size)]
+    others = [peer for peer in range(size) if peer != rank]
+    yield (
+        *(Recv(peer, arrived[peer][:]) for peer in others),
+        *(Send(peer, Input[:]) for peer in others),
+        *_in_order(arrived, Temp.row(rank), Output),
+    )
+
+
+@algorithm(
+    "allreduce",
+    rounds="logfloor(radix, P) + (0 if radix**logfloor(radix, P) == P else 2)",
+    volume="((radix-1)logfloor(radix, P) + ceil(P/radix**logfloor(radix, P)) - 1) m",
+    reduced="((radix-1)logfloor(radix, P) + ceil(P/radix**logfloor(radix, P)) - 1) m",
+    order="rank",
+    blocks="1",
+    aka={"mpich": "recursive_multiplying", "ucc": "knomial"},
+)
+def recursive_multiplying(rank: int, size: int, *, radix: int = 4) -> Iterator:
+    """As recursive doubling, in groups of `radix` that all swap whole vectors in one round.
+
+    Operands are combined in rank order on every rank, so all get the same bits. Ranks beyond a
+    power of the radix have a leader, who adds their vectors first and hands them the result.
+    """
+    core = radix ** digits_of_core(size, radix)
+    leaders = [-(-index * size // core) for index in range(core + 1)]
+    index = max(i for i in range(core) if leaders[i] <= rank)
+    members = range(leaders[index] + 1, leaders[index + 1])
+    own = Input
+    if size == 1:
+        yield Copy(Input[:], Output[:])
+    if rank in members:
+        yield Send(leaders[index], Input[:])
+        yield Recv(leaders[index], Output[:])
+        return
+    if members:
+        yield (
+            *(Recv(peer, Temp.row(i)[:]) for i, peer in enumerate(members)),
+            *_in_order([Input, *(Temp.row(i) for i in range(len(members)))], Output, Output),
+        )
+        own = Output
+    for distance in (radix**digit for digit in range(digits_of_core(size, radix))):
+        first = index - index // distance % radix * distance
+        peers = {digit: leaders[first + digit * distance] for digit in range(radix)}
+        others = {digit: peer for digit, peer in peers.items() if peer != rank}
+        operands = [Temp.row(digit) if digit in others else own for digit in range(radix)]
+        yield (
+            *(Send(peer, own[:]) for peer in others.values()),
+            *(Recv(peer, Temp.row(digit)[:]) for digit, peer in others.items()),
+            *_in_order(operands, Temp.row(radix), Output),
+        )
+        own = Output
+    if members:
+        yield tuple(Send(peer, Output[:]) for peer in members)
+
+
+def _in_order(operands: Sequence[Buffer], total: Buffer, result: Buffer) -> Iterator:
+    """Combine from left to right, in `total` on the way and in `result` at the end."""
+    so_far = operands[0]
+    for number, operand in enumerate(operands[1:], start=2):
+        into = result if number == len(operands) else total
+        yield Reduce(so_far[:], operand[:], into=into[:])
+        so_far = into

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from mpicoll.registry import algorithm
 from mpicoll.steps import Copy, Input, Output, Recv, Send, Temp, wrap
-from mpicoll.topology import distances
+from mpicoll.topology import distances, largest_divisor
 
 
 @algorithm(
@@ -70,3 +70,119 @@ def bruck(rank: int, size: int) -> Iterator:
             Copy(arrived[slots], Temp[slots]),
         )
     yield Copy(Temp[:], Output[[(rank - slot) % size for slot in range(size)]])
+
+
+@algorithm(
+    "alltoall",
+    rounds="ceil((P-1)/window)",
+    volume="m(P-1)/P",
+    aka={"openmpi": "linear_sync", "mpich": "scattered"},
+)
+def windowed(rank: int, size: int, *, window: int = 8) -> Iterator:
+    """As linear, but only `window` messages each way at a time.
+
+    Enough messages to fill the links, not so many that they jam.
+    """
+    yield Copy(Input[rank], Output[rank])
+    for first in range(1, size, window):
+        ahead = range(first, min(size, first + window))
+        yield (
+            *(Recv((rank - i) % size, Output[(rank - i) % size]) for i in ahead),
+            *(Send((rank + i) % size, Input[(rank + i) % size]) for i in ahead),
+        )
+
+
+@algorithm(
+    "alltoall",
+    rounds="P-1",
+    volume="m(P-1)/P",
+    requires=("equal_blocks",),
+    aka={"openmpi": "inplace (ring)", "mpich": "pairwise_sendrecv_replace"},
+)
+def replacing(rank: int, size: int) -> Iterator:
+    """Everything is copied to Output first, then each pair of ranks swaps two blocks there.
+
+    For calls in place: one block of scratch instead of a copy of everything. In round i rank r
+    swaps with rank i - r, so that both agree.
+    """
+    yield Copy(Input[:], Output[:])
+    for total in range(size):
+        peer = (total - rank) % size
+        if peer != rank:
+            yield (
+                Send(peer, Output[peer]),
+                Recv(peer, Temp[peer]),
+                Copy(Temp[peer], Output[peer]),
+            )
+
+
+@algorithm(
+    "alltoall",
+    rounds="logceil(radix, P)",
+    volume="sum(min(1, j // radix**e % radix) for e in range(q) for j in range(P)) m/P",
+    requires=("equal_blocks",),
+    cites="Bruck et al. 1997",
+    aka={"mpich": "k_brucks", "ucc": "bruck"},
+)
+def k_bruck(rank: int, size: int, *, radix: int = 4) -> Iterator:
+    """Blocks hop ahead as the digits of their way in base `radix` say, one digit per round.
+
+    Fewer rounds and less traffic than Bruck's algorithm, with radix - 1 messages in each round.
+    """
+    arrived = Temp.row(1)
+    yield Copy(Input[wrap(rank, size, size)], Temp[:])
+    distance = 1
+    while distance < size:
+        moving = {
+            digit: [slot for slot in range(size) if slot // distance % radix == digit]
+            for digit in range(1, radix)
+            if digit * distance < size
+        }
+        yield (
+            *(Send((rank + d * distance) % size, Temp[slots]) for d, slots in moving.items()),
+            *(Recv((rank - d * distance) % size, arrived[slots]) for d, slots in moving.items()),
+            *(Copy(arrived[slots], Temp[slots]) for slots in moving.values()),
+        )
+        distance *= radix
+    yield Copy(Temp[:], Output[[(rank - slot) % size for slot in range(size)]])
+
+
+@algorithm(
+    "alltoall",
+    rounds="1 if divisor(P) == 1 else 2",
+    volume="(2P - divisor(P) - P/divisor(P)) m/P",
+    requires=("equal_blocks",),
+    aka={"msccl": "two-step"},
+)
+def two_step(rank: int, size: int) -> Iterator:
+    """Ranks stand in a grid: blocks go along the row to the right column, then along the column.
+
+    About 2 sqrt(P) messages of many blocks instead of P of one, at twice the traffic: for the small
+    blocks of many experts. The grid is as square as P allows; if P is prime it is one row.
+    """
+    width = size // largest_divisor(size)
+    row, column = rank // width * width, rank % width
+    rows = range(0, size, width)
+    one_row = len(rows) == 1
+    mates = [row + other for other in range(width) if other != column]
+    to_column = {mate: [other + mate - row for other in rows] for mate in mates}
+    gathered = Output if one_row else Temp
+    steps = [Send(mate, Input[blocks]) for mate, blocks in to_column.items()]
+    for mate in [*mates, rank]:
+        slots = [mate] if one_row else [(mate - row) * len(rows) + i for i in range(len(rows))]
+        if mate == rank:
+            steps.append(Copy(Input[[other + column for other in rows]], gathered[slots]))
+        else:
+            steps.append(Recv(mate, gathered[slots]))
+    yield tuple(steps)
+    if one_row:
+        return
+    steps = []
+    for number, other in enumerate(rows):
+        slots = [mate * len(rows) + number for mate in range(width)]
+        if other == row:
+            steps.append(Copy(Temp[slots], Output[row : row + width]))
+        else:
+            steps.append(Send(other + column, Temp[slots]))
+            steps.append(Recv(other + column, Output[other : other + width]))
+    yield tuple(steps)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from mpicoll.registry import algorithm
 from mpicoll.steps import Copy, Input, Output, Recv, Send, Temp, wrap
-from mpicoll.topology import binomial_children, binomial_parent, binomial_span
+from mpicoll.topology import binomial_children, binomial_parent, binomial_span, knomial_tree
 
 
 @algorithm(
@@ -52,3 +52,35 @@ def binomial(rank: int, size: int, *, root: int) -> Iterator:
     if relative:
         parent = (binomial_parent(relative) + root) % size
         yield Send(parent, Input[rank] if span == 1 else Temp[wrap(rank, span, size)])
+
+
+@algorithm(
+    "gather",
+    rounds="logceil(radix, P)",
+    volume="max(min(radix**(logceil(radix, P) - 1), P - radix**(logceil(radix, P) - 1)),"
+    " radix**(logceil(radix, P) - 1) // radix) m/P",
+    requires=("equal_blocks",),
+    aka={"ucc": "knomial"},
+)
+def knomial(rank: int, size: int, *, root: int, radix: int = 4) -> Iterator:
+    """In groups of `radix` one rank collects the blocks, then in groups of groups, up to the root.
+
+    Fewer rounds than the binomial tree, with more messages in each.
+    """
+    relative = (rank - root) % size
+    parent, levels = knomial_tree(relative, size, radix)
+    held, distance = Temp if relative else Output, 1
+    if levels or size == 1:
+        yield Copy(Input[rank], held[rank])
+    for children in reversed(levels):
+        yield tuple(
+            Recv(
+                (child + root) % size,
+                held[wrap(child + root, min(distance, size - child), size)],
+            )
+            for child in children
+        )
+        distance *= radix
+    if relative:
+        span = min(distance, size - relative)
+        yield Send((parent + root) % size, held[wrap(rank, span, size)] if levels else Input[rank])

@@ -34,3 +34,25 @@ def recursive_doubling(rank: int, size: int) -> Iterator:
             steps.append(Reduce(Temp[:], so_far, into=Output[:]))
             so_far = Output[:]
         yield tuple(steps)
+
+
+@algorithm(
+    "scan",
+    rounds="min(2, P-1)",
+    volume="m",
+    reduced="m",
+    order="rank",
+    blocks="1",
+    aka={"openmpi": "linear", "libnbc": "linear"},
+)
+def linear(rank: int, size: int) -> Iterator:
+    """Add what comes from the rank before you to the left of your own, and pass it on.
+
+    Everybody combines and sends one vector, but the last rank waits for all others in turn.
+    """
+    if rank == 0:
+        yield Copy(Input[:], Output[:])
+    else:
+        yield Recv(rank - 1, Temp[:]), Reduce(Temp[:], Input[:], into=Output[:])
+    if rank + 1 < size:
+        yield Send(rank + 1, Output[:])

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from mpicoll.registry import algorithm
 from mpicoll.steps import Copy, Input, Output, Recv, Send, Temp, wrap
-from mpicoll.topology import binomial_children, binomial_parent, binomial_span
+from mpicoll.topology import binomial_children, binomial_parent, binomial_span, knomial_tree
 
 
 @algorithm(
@@ -51,4 +51,37 @@ def binomial(rank: int, size: int, *, root: int) -> Iterator:
         peer = (child + root) % size
         yield Send(peer, held[wrap(peer, binomial_span(child, size), size)])
     if span > 1 or size == 1:
+        yield Copy(held[rank], Output[rank])
+
+
+@algorithm(
+    "scatter",
+    rounds="logceil(radix, P)",
+    volume="m(P-1)/P",
+    requires=("equal_blocks",),
+    aka={"ucc": "knomial"},
+)
+def knomial(rank: int, size: int, *, root: int, radix: int = 4) -> Iterator:
+    """The root hands equal shares of the blocks to radix - 1 ranks that serve them, and so on.
+
+    Fewer rounds than the binomial tree, with more messages in each.
+    """
+    relative = (rank - root) % size
+    parent, levels = knomial_tree(relative, size, radix)
+    held = Temp if relative else Input
+    distance = radix ** len(levels)
+    if relative:
+        span = min(distance, size - relative)
+        into = Temp if levels else Output
+        yield Recv((parent + root) % size, into[wrap(rank, span, size)])
+    for children in levels:
+        distance //= radix
+        yield tuple(
+            Send(
+                (child + root) % size,
+                held[wrap(child + root, min(distance, size - child), size)],
+            )
+            for child in children
+        )
+    if levels or size == 1:
         yield Copy(held[rank], Output[rank])
