@@ -17,6 +17,8 @@ _HOMES = {
     "Graphcomm": "mpicoll.communicator",
     "Intracomm": "mpicoll.communicator",
     "wrap": "mpicoll.communicator",
+    "Prequest": "mpicoll.execution.request",
+    "Request": "mpicoll.execution.request",
     "ArgumentError": "mpicoll.errors",
     "RequirementError": "mpicoll.registry",
     "algorithm": "mpicoll.registry",

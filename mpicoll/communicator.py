@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
 from mpi4py import MPI
 
 from mpicoll.execution import calls
-from mpicoll.execution.calls import Call
+from mpicoll.execution.forms import collective, three_forms
 from mpicoll.execution.state import State, state_of
 
 __all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Intracomm", "wrap"]
 
 
+@three_forms
 class Intracomm(MPI.Intracomm):
     """An intra-communicator that performs its collectives by mpicoll's algorithms.
 
@@ -45,219 +44,100 @@ class Intracomm(MPI.Intracomm):
             self._state = state_of(self)
             return self._state
 
-    def _do(
-        self,
-        read: Callable[..., Call],
-        arguments: tuple,
-        algorithm: str | None,
-        parameters: dict[str, object],
-    ) -> None:
-        state = self.state
-        tag = state.next_tag()
-        call = read(state.rank, state.size, *arguments)
-        state.perform(call, tag, algorithm, parameters)
+    # Each definition below has mpi4py's name, arguments and defaults, and becomes three methods.
 
-    # Names, arguments and defaults below are mpi4py's.
-
-    def Barrier(self, *, algorithm: str | None = None, **parameters: object) -> None:
+    @collective(calls.barrier)
+    def Barrier(self):
         """Wait until every rank has called (MPI 4.1, section 6.3)."""
-        self._do(calls.barrier, (), algorithm, parameters)
+        return ()
 
-    def Bcast(
-        self, buf: object, root: int = 0, *, algorithm: str | None = None, **parameters: object
-    ) -> None:
+    @collective(calls.bcast)
+    def Bcast(self, buf, root=0):
         """Send the root's `buf` to every rank (MPI 4.1, section 6.4)."""
-        self._do(calls.bcast, (buf, root), algorithm, parameters)
+        return buf, root
 
-    def Gather(
-        self,
-        sendbuf: object,
-        recvbuf: object,
-        root: int = 0,
-        *,
-        algorithm: str | None = None,
-        **parameters: object,
-    ) -> None:
+    @collective(calls.gather)
+    def Gather(self, sendbuf, recvbuf, root=0):
         """Collect equal blocks of all ranks at the root (MPI 4.1, section 6.5)."""
-        self._do(calls.gather, (sendbuf, recvbuf, root, False), algorithm, parameters)
+        return sendbuf, recvbuf, root, False
 
-    def Gatherv(
-        self,
-        sendbuf: object,
-        recvbuf: object,
-        root: int = 0,
-        *,
-        algorithm: str | None = None,
-        **parameters: object,
-    ) -> None:
+    @collective(calls.gather)
+    def Gatherv(self, sendbuf, recvbuf, root=0):
         """Collect blocks of any sizes at the root (MPI 4.1, section 6.5)."""
-        self._do(calls.gather, (sendbuf, recvbuf, root, True), algorithm, parameters)
+        return sendbuf, recvbuf, root, True
 
-    def Scatter(
-        self,
-        sendbuf: object,
-        recvbuf: object,
-        root: int = 0,
-        *,
-        algorithm: str | None = None,
-        **parameters: object,
-    ) -> None:
+    @collective(calls.scatter)
+    def Scatter(self, sendbuf, recvbuf, root=0):
         """Deal out equal blocks of the root (MPI 4.1, section 6.6)."""
-        self._do(calls.scatter, (sendbuf, recvbuf, root, False), algorithm, parameters)
+        return sendbuf, recvbuf, root, False
 
-    def Scatterv(
-        self,
-        sendbuf: object,
-        recvbuf: object,
-        root: int = 0,
-        *,
-        algorithm: str | None = None,
-        **parameters: object,
-    ) -> None:
+    @collective(calls.scatter)
+    def Scatterv(self, sendbuf, recvbuf, root=0):
         """Deal out blocks of any sizes of the root (MPI 4.1, section 6.6)."""
-        self._do(calls.scatter, (sendbuf, recvbuf, root, True), algorithm, parameters)
+        return sendbuf, recvbuf, root, True
 
-    def Allgather(
-        self,
-        sendbuf: object,
-        recvbuf: object,
-        *,
-        algorithm: str | None = None,
-        **parameters: object,
-    ) -> None:
+    @collective(calls.allgather)
+    def Allgather(self, sendbuf, recvbuf):
         """Collect equal blocks of all ranks on every rank (MPI 4.1, section 6.7)."""
-        self._do(calls.allgather, (sendbuf, recvbuf, False), algorithm, parameters)
+        return sendbuf, recvbuf, False
 
-    def Allgatherv(
-        self,
-        sendbuf: object,
-        recvbuf: object,
-        *,
-        algorithm: str | None = None,
-        **parameters: object,
-    ) -> None:
+    @collective(calls.allgather)
+    def Allgatherv(self, sendbuf, recvbuf):
         """Collect blocks of any sizes on every rank (MPI 4.1, section 6.7)."""
-        self._do(calls.allgather, (sendbuf, recvbuf, True), algorithm, parameters)
+        return sendbuf, recvbuf, True
 
-    def Alltoall(
-        self,
-        sendbuf: object,
-        recvbuf: object,
-        *,
-        algorithm: str | None = None,
-        **parameters: object,
-    ) -> None:
+    @collective(calls.alltoall)
+    def Alltoall(self, sendbuf, recvbuf):
         """Exchange equal blocks between all ranks (MPI 4.1, section 6.8)."""
-        self._do(calls.alltoall, (sendbuf, recvbuf), algorithm, parameters)
+        return sendbuf, recvbuf, ""
 
-    def Alltoallv(
-        self,
-        sendbuf: object,
-        recvbuf: object,
-        *,
-        algorithm: str | None = None,
-        **parameters: object,
-    ) -> None:
+    @collective(calls.alltoall)
+    def Alltoallv(self, sendbuf, recvbuf):
         """Exchange blocks of any sizes between all ranks (MPI 4.1, section 6.8)."""
-        self._do(calls.alltoall, (sendbuf, recvbuf, "v"), algorithm, parameters)
+        return sendbuf, recvbuf, "v"
 
-    def Alltoallw(
-        self,
-        sendbuf: object,
-        recvbuf: object,
-        *,
-        algorithm: str | None = None,
-        **parameters: object,
-    ) -> None:
+    @collective(calls.alltoall)
+    def Alltoallw(self, sendbuf, recvbuf):
         """Exchange blocks of any sizes and datatypes between all ranks (MPI 4.1, section 6.8)."""
-        self._do(calls.alltoall, (sendbuf, recvbuf, "w"), algorithm, parameters)
+        return sendbuf, recvbuf, "w"
 
-    def Reduce(
-        self,
-        sendbuf: object,
-        recvbuf: object,
-        op: MPI.Op = MPI.SUM,
-        root: int = 0,
-        *,
-        algorithm: str | None = None,
-        **parameters: object,
-    ) -> None:
+    @collective(calls.reduce)
+    def Reduce(self, sendbuf, recvbuf, op=MPI.SUM, root=0):
         """Combine the vectors of all ranks at the root (MPI 4.1, section 6.9.1)."""
-        self._do(calls.reduce, (sendbuf, recvbuf, op, root), algorithm, parameters)
+        return sendbuf, recvbuf, op, root
 
-    def Allreduce(
-        self,
-        sendbuf: object,
-        recvbuf: object,
-        op: MPI.Op = MPI.SUM,
-        *,
-        algorithm: str | None = None,
-        **parameters: object,
-    ) -> None:
+    @collective(calls.allreduce)
+    def Allreduce(self, sendbuf, recvbuf, op=MPI.SUM):
         """Combine the vectors of all ranks on every rank (MPI 4.1, section 6.9.6)."""
-        self._do(calls.allreduce, (sendbuf, recvbuf, op), algorithm, parameters)
+        return sendbuf, recvbuf, op
 
-    def Reduce_scatter_block(
-        self,
-        sendbuf: object,
-        recvbuf: object,
-        op: MPI.Op = MPI.SUM,
-        *,
-        algorithm: str | None = None,
-        **parameters: object,
-    ) -> None:
+    @collective(calls.reduce_scatter_block)
+    def Reduce_scatter_block(self, sendbuf, recvbuf, op=MPI.SUM):
         """Combine vectors and leave each rank one of equal blocks (MPI 4.1, section 6.10.1)."""
-        self._do(calls.reduce_scatter_block, (sendbuf, recvbuf, op), algorithm, parameters)
+        return sendbuf, recvbuf, op
 
-    def Reduce_scatter(
-        self,
-        sendbuf: object,
-        recvbuf: object,
-        recvcounts: Sequence[int] | None = None,
-        op: MPI.Op = MPI.SUM,
-        *,
-        algorithm: str | None = None,
-        **parameters: object,
-    ) -> None:
+    @collective(calls.reduce_scatter)
+    def Reduce_scatter(self, sendbuf, recvbuf, recvcounts=None, op=MPI.SUM):
         """Combine vectors and leave each rank a block of `recvcounts[rank]` elements.
 
         Without `recvcounts` each rank's count is that of its receive buffer, and ranks tell each
         other first (MPI 4.1, section 6.10.2; the default is mpi4py's).
         """
         if recvcounts is None:
-            recvcounts = self._counts_of(recvbuf)
-        arguments = (sendbuf, recvbuf, recvcounts, op)
-        self._do(calls.reduce_scatter, arguments, algorithm, parameters)
+            own = np.array([calls.read_message(recvbuf, writable=True).count], "i8")
+            recvcounts = np.zeros(self.state.size, "i8")
+            self.Allgather(own, recvcounts)
+        return sendbuf, recvbuf, recvcounts, op
 
-    def _counts_of(self, recvbuf: object) -> list[int]:
-        own = calls.read_message(recvbuf, writable=True).count
-        counts = np.zeros(self.state.size, "i8")
-        Intracomm.Allgather(self, np.array([own], "i8"), counts)
-        return counts.tolist()
-
-    def Scan(
-        self,
-        sendbuf: object,
-        recvbuf: object,
-        op: MPI.Op = MPI.SUM,
-        *,
-        algorithm: str | None = None,
-        **parameters: object,
-    ) -> None:
+    @collective(calls.scan)
+    def Scan(self, sendbuf, recvbuf, op=MPI.SUM):
         """Combine the vectors of ranks 0 to one's own (MPI 4.1, section 6.11.1)."""
-        self._do(calls.scan, (sendbuf, recvbuf, op), algorithm, parameters)
+        return sendbuf, recvbuf, op
 
-    def Exscan(
-        self,
-        sendbuf: object,
-        recvbuf: object,
-        op: MPI.Op = MPI.SUM,
-        *,
-        algorithm: str | None = None,
-        **parameters: object,
-    ) -> None:
+    @collective(calls.exscan)
+    def Exscan(self, sendbuf, recvbuf, op=MPI.SUM):
         """Combine the vectors of the ranks before one's own; rank 0 gets nothing (6.11.2)."""
-        self._do(calls.exscan, (sendbuf, recvbuf, op), algorithm, parameters)
+        return sendbuf, recvbuf, op
 
 
 class Cartcomm(Intracomm, MPI.Cartcomm):

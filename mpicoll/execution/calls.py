@@ -422,7 +422,7 @@ def _operands(
     elif not receives:
         raise fail(MPI.ERR_BUFFER, "MPI.IN_PLACE is for the root only")
     if send is not None and receive is not None:
-        if send.kind.datatype != receive.kind.datatype:
+        if send.kind.original != receive.kind.original:
             raise ValueError(
                 f"mismatch in send and receive MPI datatypes: {_name(send)} and {_name(receive)}"
             )
@@ -529,7 +529,7 @@ def reduce_scatter(
             raise ValueError(f"mismatch in receive count {receive.count} and sum(counts) {total}")
     else:
         send = read_message(sendbuf, writable=False)
-        if send.kind.datatype != receive.kind.datatype:
+        if send.kind.original != receive.kind.original:
             raise ValueError(
                 f"mismatch in send and receive MPI datatypes: {_name(send)} and {_name(receive)}"
             )

@@ -17,7 +17,9 @@ class Kind:
 
     `dense`: consecutive elements fill memory without gaps, so that a message is a run of bytes.
     `dtype`: NumPy's name for it, where it has one. `handle` identifies a predefined type and is
-    None for others: MPI reuses the handles of freed types, so those must never key a cache.
+    None for others: MPI reuses the handles of freed types, so those must never key a cache. There,
+    `datatype` is a duplicate, which lives as long as this object: users may free theirs while a
+    started collective needs it. `original` is the handle that the user gave.
     """
 
     datatype: MPI.Datatype
@@ -28,6 +30,12 @@ class Kind:
     dense: bool
     dtype: np.dtype | None
     handle: int | None
+    original: int
+
+    def __del__(self) -> None:
+        """Free the duplicate of a type that is not predefined."""
+        if self.handle is None and not MPI.Is_finalized():
+            self.datatype.Free()
 
     def span(self, count: int) -> int:
         """Bytes of memory from the first to the last byte of `count` elements."""
@@ -47,8 +55,11 @@ def _measure(datatype: MPI.Datatype, predefined: bool) -> Kind:
             pass
         if dtype is not None and (dtype.kind not in "biufc" or dtype.itemsize != size):
             dtype = None
-    handle = datatype.handle if predefined else None
-    return Kind(datatype, size, extent, true_lb, true_extent, dense, dtype, handle)
+    original = datatype.handle
+    handle = original if predefined else None
+    if not predefined:
+        datatype = datatype.Dup()
+    return Kind(datatype, size, extent, true_lb, true_extent, dense, dtype, handle, original)
 
 
 def _in_order(datatype: MPI.Datatype) -> bool:

@@ -7,6 +7,9 @@ from mpi4py import MPI
 from mpicoll.execution import blocking
 from mpicoll.execution.bind import Bound, bind
 from mpicoll.execution.calls import Call
+from mpicoll.execution.operation import Operation, PersistentOperation
+from mpicoll.execution.progress import progress
+from mpicoll.execution.request import Prequest, Request, persistent, started
 from mpicoll.registry import Algorithm, find
 from mpicoll.selection import choose
 
@@ -64,31 +67,61 @@ class State:
         self.calls = 0
         self.plans: dict[tuple, Bound] = {}
 
-    def next_tag(self) -> int:
+    def next_tag(self, persistent: bool = False) -> int:
         """A tag of its own for the next call.
 
         Calls are numbered before their arguments are read, so that ranks stay in step, and never
-        take each other's messages, even if a call fails on one of them only.
+        take each other's messages, even if a call fails on one of them only. Persistent calls have
+        the odd tags, since theirs stay in use when the others come round again.
         """
         self.calls += 1
-        return self.calls % self.largest_tag
+        return (2 * self.calls + persistent) % self.largest_tag
 
     def perform(
         self, call: Call, tag: int, name: str | None, parameters: dict[str, object]
     ) -> None:
         """Run a call to its end, by the named algorithm or by the one that is chosen for it."""
+        key, bound = self.take(call, name, parameters)
+        if progress.pending:
+            # Others may wait for what is pending here before they join this call.
+            operation = Operation(bound, self.channel, tag)
+            if not operation.start():
+                progress.add(operation)
+            operation.wait()
+        else:
+            blocking.run(bound, self.channel, tag)
+        self.give_back(key, bound)
+
+    def start(
+        self, call: Call, tag: int, name: str | None, parameters: dict[str, object]
+    ) -> Request:
+        """Start a call; it goes on whenever somebody waits or tests."""
+        key, bound = self.take(call, name, parameters)
+        operation = Operation(bound, self.channel, tag)
+        operation.at_end.append(lambda error: self.give_back(None if error else key, bound))
+        return started(operation, call)
+
+    def prepare(
+        self, call: Call, tag: int, name: str | None, parameters: dict[str, object]
+    ) -> Prequest:
+        """Prepare a call that can be started again and again."""
+        _, bound = self.take(call, name, parameters)
+        return persistent(PersistentOperation(bound, self.channel, tag), call)
+
+    def take(
+        self, call: Call, name: str | None, parameters: dict[str, object]
+    ) -> tuple[tuple | None, Bound]:
+        """A bound plan for a call, new or kept from one like it, and its key."""
         algorithm = self.algorithm_for(call, name)
         key = None
-        bound = None
         if call.key is not None:
             key = (algorithm, tuple(sorted(parameters.items())), call.key)
-            # Whoever runs a plan has taken it out, so that two threads never share its scratch.
+            # Whoever runs a plan has taken it out, so that it never runs twice at a time.
             bound = self.plans.pop(key, None)
-        if bound is None:
-            plan = algorithm.plan(self.rank, self.size, call.root, **parameters)
-            bound = bind(plan, call, algorithm.number_of_blocks(self.size, parameters))
-        blocking.run(bound, self.channel, tag)
-        self.give_back(key, bound)
+            if bound is not None:
+                return key, bound
+        plan = algorithm.plan(self.rank, self.size, call.root, **parameters)
+        return key, bind(plan, call, algorithm.number_of_blocks(self.size, parameters))
 
     def algorithm_for(self, call: Call, name: str | None) -> Algorithm:
         """The algorithm that will serve a call; RequirementError if the named one cannot."""
@@ -105,6 +138,9 @@ class State:
         if key is None:
             bound.free()
             return
+        twin = self.plans.pop(key, None)
+        if twin is not None:
+            twin.free()
         self.plans[key] = bound
         scratch = (
             sum(plan.scratch_bytes for plan in self.plans.values()) if bound.scratch_bytes else 0

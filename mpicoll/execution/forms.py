@@ -1,0 +1,107 @@
+"""One definition of a collective, three methods: blocking, non-blocking and persistent.
+
+A definition is a method that has mpi4py's parameters and returns the arguments for a reader of
+`mpicoll.execution.calls`. `three_forms` makes from it, in the class that it decorates, `Allreduce`,
+`Iallreduce` and `Allreduce_init`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+
+from mpi4py import MPI
+
+from mpicoll.execution.calls import Call
+
+__all__ = ["collective", "three_forms"]
+
+
+def collective(read: Callable[..., Call]) -> Callable[[Callable], Callable]:
+    """Mark a method as the definition of a collective whose arguments `read` reads."""
+
+    def mark(define: Callable) -> Callable:
+        define.read = read
+        return define
+
+    return mark
+
+
+def three_forms(cls: type) -> type:
+    """Replace every definition in `cls` by its three forms."""
+    for name, define in list(vars(cls).items()):
+        if hasattr(define, "read"):
+            started = "I" + name[0].lower() + name[1:]
+            _install(cls, name, define, _blocking(define))
+            _install(cls, started, define, _non_blocking(define), "started; returns a Request")
+            _install(
+                cls, f"{name}_init", define, _persistent(define), "prepared; returns a Prequest"
+            )
+    return cls
+
+
+def _install(cls: type, name: str, define: Callable, method: Callable, remark: str = "") -> None:
+    method.__name__ = name
+    method.__qualname__ = f"{cls.__qualname__}.{name}"
+    method.__module__ = cls.__module__
+    method.__doc__ = define.__doc__ + (f"\n\n        Only {remark}." if remark else "")
+    parameters = list(inspect.signature(define).parameters.values())
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    if name.endswith("_init"):
+        info = inspect.Parameter("info", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        parameters.append(info.replace(default=MPI.INFO_NULL))
+    parameters.append(inspect.Parameter("algorithm", keyword, default=None))
+    parameters.append(inspect.Parameter("parameters", inspect.Parameter.VAR_KEYWORD))
+    method.__signature__ = inspect.Signature(parameters)
+    setattr(cls, name, method)
+
+
+def _names(define: Callable) -> frozenset[str]:
+    return frozenset(list(inspect.signature(define).parameters)[1:])
+
+
+def _divide(names: frozenset[str], keywords: dict[str, object]) -> dict[str, object]:
+    """Take the collective's own arguments out of `keywords`; what is left is the algorithm's."""
+    return {name: keywords.pop(name) for name in names & keywords.keys()}
+
+
+def _blocking(define: Callable) -> Callable:
+    read, names = define.read, _names(define)
+
+    def call(self, *arguments, algorithm=None, **parameters):
+        state = self.state
+        tag = state.next_tag()
+        own = _divide(names, parameters) if parameters else {}
+        given = read(state.rank, state.size, *define(self, *arguments, **own))
+        state.perform(given, tag, algorithm, parameters)
+
+    return call
+
+
+def _non_blocking(define: Callable) -> Callable:
+    read, names = define.read, _names(define)
+
+    def call(self, *arguments, algorithm=None, **parameters):
+        state = self.state
+        tag = state.next_tag()
+        own = _divide(names, parameters)
+        given = read(state.rank, state.size, *define(self, *arguments, **own))
+        return state.start(given, tag, algorithm, parameters)
+
+    return call
+
+
+def _persistent(define: Callable) -> Callable:
+    read, names = define.read, _names(define)
+
+    def call(self, *arguments, algorithm=None, **parameters):
+        state = self.state
+        tag = state.next_tag(persistent=True)
+        own = _divide(names | {"info"}, parameters)
+        if len(arguments) > len(names):
+            *arguments, own["info"] = arguments
+        own.pop("info", None)  # there are no hints that mpicoll takes
+        given = read(state.rank, state.size, *define(self, *arguments, **own))
+        return state.prepare(given, tag, algorithm, parameters)
+
+    return call
