@@ -20,6 +20,7 @@ _HOMES = {
     "Prequest": "mpicoll.execution.request",
     "Request": "mpicoll.execution.request",
     "ArgumentError": "mpicoll.errors",
+    "PeerError": "mpicoll.errors",
     "RequirementError": "mpicoll.registry",
     "algorithm": "mpicoll.registry",
 }

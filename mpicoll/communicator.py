@@ -8,12 +8,13 @@ from mpi4py import MPI
 from mpicoll.execution import calls
 from mpicoll.execution.forms import collective, three_forms
 from mpicoll.execution.state import State, state_of
+from mpicoll.objects import ObjectCollectives
 
 __all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Intracomm", "wrap"]
 
 
 @three_forms
-class Intracomm(MPI.Intracomm):
+class Intracomm(ObjectCollectives, MPI.Intracomm):
     """An intra-communicator that performs its collectives by mpicoll's algorithms.
 
     ``Intracomm(comm)`` is collective on `comm`, which it shares: messages and attributes are those

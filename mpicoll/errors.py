@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
-__all__ = ["ArgumentError", "fail"]
+__all__ = ["ArgumentError", "PeerError", "fail"]
 
 
 class ArgumentError(MPI.Exception, ValueError):
@@ -20,6 +20,20 @@ class ArgumentError(MPI.Exception, ValueError):
 
     def __str__(self) -> str:
         return f"{self.message} [{MPI.Get_error_string(self.Get_error_class())}]"
+
+
+class PeerError(RuntimeError):
+    """Another rank failed in a collective on objects, so that this one has no result.
+
+    `rank` is the rank that failed and `account` its traceback.
+    """
+
+    def __init__(self, collective: str, rank: int, account: str) -> None:
+        super().__init__(collective, rank, account)
+        self.collective, self.rank, self.account = collective, rank, account
+
+    def __str__(self) -> str:
+        return f"no result of {self.collective}, as rank {self.rank} failed:\n{self.account}"
 
 
 def fail(code: int, message: str) -> ArgumentError:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from mpicoll.registry import Algorithm, find
 
-__all__ = ["Choice", "choose"]
+__all__ = ["Choice", "choose", "wished"]
 
 KIB = 1024
 
@@ -26,12 +26,17 @@ class Choice(NamedTuple):
     reason: str
 
 
+def wished(collective: str) -> str | None:
+    """The name of the algorithm that the environment asks for."""
+    return os.environ.get(f"MPICOLL_{collective.upper()}")
+
+
 @lru_cache(maxsize=4096)
 def choose(
     collective: str, size: int, nbytes: int | None, commutative: bool, equal_blocks: bool
 ) -> Choice:
     """The algorithm for a call that names none."""
-    wish = os.environ.get(f"MPICOLL_{collective.upper()}")
+    wish = wished(collective)
     if wish:
         algorithm = find(collective, wish)
         algorithm.require(size, commutative=commutative, equal_blocks=equal_blocks)

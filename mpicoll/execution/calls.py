@@ -33,7 +33,7 @@ from mpicoll.execution.message import (
 )
 from mpicoll.execution.reduction import Reduction, reduction_of
 
-__all__ = ["Call", "Place"]
+__all__ = ["Call", "Place", "check_root"]
 
 Blocks = Mapping[int, Part] | Sequence[Part]
 Local = list[Callable[[], object]]
@@ -76,7 +76,8 @@ class Call:
         return self.reduction is None or self.reduction.commutative
 
 
-def _check_root(root: object, size: int) -> int:
+def check_root(root: object, size: int) -> int:
+    """The root as a number; raises what mpi4py and MPI raise for what is none."""
     if not hasattr(root, "__index__"):
         raise TypeError(f"root must be an integer, not {type(root).__name__}")
     root = root.__index__()
@@ -219,7 +220,7 @@ def barrier(rank: int, size: int) -> Call:
 
 def bcast(rank: int, size: int, buf: object, root: object) -> Call:
     """`buf` is read at the root and written elsewhere; the bytes must be as many everywhere."""
-    root = _check_root(root, size)
+    root = check_root(root, size)
     _refuse_in_place(buf, "the buffer of Bcast")
     message = read_message(buf, writable=rank != root)
     original = [_whole(message)]
@@ -250,7 +251,7 @@ def bcast(rank: int, size: int, buf: object, root: object) -> Call:
 
 def scatter(rank: int, size: int, sendbuf: object, recvbuf: object, root: object, v: bool) -> Call:
     """`sendbuf` counts at the root only; the root's `recvbuf` may be IN_PLACE."""
-    root = _check_root(root, size)
+    root = check_root(root, size)
     send = receive = None
     sent: dict[int, Part] = {}
     received: dict[int, Part] = {}
@@ -287,7 +288,7 @@ def scatter(rank: int, size: int, sendbuf: object, recvbuf: object, root: object
 
 def gather(rank: int, size: int, sendbuf: object, recvbuf: object, root: object, v: bool) -> Call:
     """`recvbuf` counts at the root only; the root's `sendbuf` may be IN_PLACE."""
-    root = _check_root(root, size)
+    root = check_root(root, size)
     send = receive = None
     sent: dict[int, Part] = {}
     received: dict[int, Part] = {}
@@ -478,7 +479,7 @@ def reduce(
     rank: int, size: int, sendbuf: object, recvbuf: object, op: object, root: object
 ) -> Call:
     """`recvbuf` counts at the root only; the root's `sendbuf` may be IN_PLACE."""
-    return _reducing("reduce", rank, size, sendbuf, recvbuf, op, _check_root(root, size))
+    return _reducing("reduce", rank, size, sendbuf, recvbuf, op, check_root(root, size))
 
 
 def allreduce(rank: int, size: int, sendbuf: object, recvbuf: object, op: object) -> Call:

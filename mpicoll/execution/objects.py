@@ -79,7 +79,10 @@ def script_of(
 
     inputs, outputs = (
         tuple(numbers.setdefault(slot, len(numbers)) for slot in sorted(statement, key=_block))
-        for statement in (spec.before(rank, size, root, blocks), spec.after(rank, size, root, blocks))
+        for statement in (
+            spec.before(rank, size, root, blocks),
+            spec.after(rank, size, root, blocks),
+        )
     )
     rounds = _rounds(plan, slots, set(outputs))
     pieces = blocks if spec.vector else blocks // size
@@ -98,9 +101,7 @@ def _rounds(
     return tuple(reversed(rounds))
 
 
-def _round(
-    steps: Round, slots: Callable[[Chunk], tuple[int, ...]], live: set[int]
-) -> ScriptRound:
+def _round(steps: Round, slots: Callable[[Chunk], tuple[int, ...]], live: set[int]) -> ScriptRound:
     local = [
         entry
         for step in reversed(steps)
@@ -231,9 +232,7 @@ class Job:
         else:
             self.memory[source] = self.memory[into] = value.shared()
 
-    def _reduce(
-        self, left: int, right: int, into: int, left_dies: bool, right_dies: bool
-    ) -> None:
+    def _reduce(self, left: int, right: int, into: int, left_dies: bool, right_dies: bool) -> None:
         one, other = self.memory[left], self.memory[right]
         if one is None or one.failed:
             self.memory[into] = one
