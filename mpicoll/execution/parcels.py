@@ -18,7 +18,7 @@ import numpy as np
 from mpi4py import MPI
 
 from mpicoll.execution.layout import LARGEST_MESSAGE
-from mpicoll.execution.progress import wait_all
+from mpicoll.execution.progress import progress, wait_all
 from mpicoll.execution.values import Packed
 
 __all__ = ["exchange"]
@@ -42,37 +42,55 @@ def exchange(
 ) -> tuple[list[list[Packed | None]], int]:
     """One round: send values to peers, and receive the values of others.
 
-    Receives are ``(peer, number of values)``. All messages are posted before the first is waited
-    for, so that a round cannot deadlock where its proof says that it does not. Returns the values
-    of each receive, and the bytes sent.
+    Receives are ``(peer, number of values)``. First everybody swaps envelopes, then what follows
+    them; in both, all messages are posted before the first is waited for, so that a round cannot
+    deadlock where its proof says that it does not. Returns the values of each receive, and the
+    bytes sent.
     """
     arriving = [_Arrival(peer) for peer, _ in receives]
-    envelopes = [arrival.expect(channel, tags[0]) for arrival in arriving]
-    sent: Requests = []
-    nbytes = 0
-    for peer, values in sends:
-        nbytes += _post(channel, peer, tags, values, sent)
-    if arriving:
-        wait_all(envelopes)
-        rest = [r for arrival in arriving for r in arrival.rest(channel, tags[1])]
-        if rest:
-            wait_all(rest)
-        for arrival in arriving:
-            sent += arrival.long(channel, tags[1])
-    wait_all(sent)
-    return [arrival.values() for arrival in arriving], nbytes
+    parcels = [(peer, *_parcel(values)) for peer, values in sends]
+    _swap(channel, tags[0], arriving, parcels)
+    sent = [
+        channel.Isend([piece, len(piece), MPI.BYTE], peer, tags[1])
+        for peer, _, later, _ in parcels
+        for memory in later
+        for piece in _pieces(memory)
+    ]
+    rest = [request for arrival in arriving for request in arrival.rest(channel, tags[1])]
+    if rest:
+        wait_all(rest)
+    for arrival in arriving:
+        sent += arrival.long(channel, tags[1])
+    if sent:
+        wait_all(sent)
+    return [arrival.values() for arrival in arriving], sum(nbytes for *_, nbytes in parcels)
 
 
-def _post(
+def _swap(
     channel: MPI.Intracomm,
-    peer: int,
-    tags: tuple[int, int],
-    values: Sequence[Packed | None],
-    sent: Requests,
-) -> int:
-    """Post the messages of one parcel and return how many bytes they have."""
+    tag: int,
+    arriving: list[_Arrival],
+    parcels: list[tuple[int, bytes, list, int]],
+) -> None:
+    """Send and receive envelopes, by the shortest way that there is for one of each."""
+    if progress.pending or len(arriving) > 1 or len(parcels) > 1:
+        requests = [channel.Irecv(arrival.envelope, arrival.peer, tag) for arrival in arriving]
+        requests += [channel.Isend(envelope, peer, tag) for peer, envelope, *_ in parcels]
+        wait_all(requests)
+    elif arriving and parcels:
+        (arrival,), ((peer, envelope, *_),) = arriving, parcels
+        channel.Sendrecv(envelope, peer, tag, arrival.envelope, arrival.peer, tag)
+    elif arriving:
+        channel.Recv(arriving[0].envelope, arriving[0].peer, tag)
+    else:
+        peer, envelope, *_ = parcels[0]
+        channel.Send(envelope, peer, tag)
+
+
+def _parcel(values: Sequence[Packed | None]) -> tuple[bytes, list, int]:
+    """The messages of one parcel, the envelope and what follows it, and its bytes."""
     description = array("q")
-    short, long = [], []
+    short, later = [], []
     nbytes = 0
     for value in values:
         segments = () if value is None else value.segments
@@ -82,16 +100,12 @@ def _post(
             length = len(segment)
             description.append(length)
             nbytes += length
-            (short if length < LONG else long).append(segment)
+            (short if length < LONG else later).append(segment)
     body = b"".join((description.tobytes(), *short))
-    first = HEAD.pack(len(description), len(body)) + body[: ENVELOPE - HEAD.size]
-    sent.append(channel.Isend([first, len(first), MPI.BYTE], peer, tags[0]))
-    sent += [
-        channel.Isend([piece, len(piece), MPI.BYTE], peer, tags[1])
-        for memory in (memoryview(body)[ENVELOPE - HEAD.size :], *long)
-        for piece in _pieces(memory)
-    ]
-    return nbytes
+    envelope = HEAD.pack(len(description), len(body)) + body[: ENVELOPE - HEAD.size]
+    if HEAD.size + len(body) > ENVELOPE:
+        later.insert(0, memoryview(body)[ENVELOPE - HEAD.size :])
+    return envelope, later, nbytes
 
 
 def _pieces(memory: object) -> Iterator[memoryview]:
@@ -105,37 +119,33 @@ class _Arrival:
 
     def __init__(self, peer: int) -> None:
         self.peer = peer
-        self.body = self.envelope = np.empty(ENVELOPE, np.uint8)
+        self.envelope = bytearray(ENVELOPE)
         self.segments: list[list] = []
         self.failed: list[bool] = []
-
-    def expect(self, channel: MPI.Intracomm, tag: int) -> MPI.Request:
-        return channel.Irecv([self.envelope, ENVELOPE, MPI.BYTE], self.peer, tag)
 
     def rest(self, channel: MPI.Intracomm, tag: int) -> Requests:
         """Read the envelope, and receive the description and the short segments whole."""
         self.words, nbytes = HEAD.unpack_from(self.envelope)
-        self.body = self.envelope[HEAD.size : HEAD.size + nbytes]
-        if HEAD.size + nbytes <= ENVELOPE:
+        here = memoryview(self.envelope)[HEAD.size : HEAD.size + nbytes]
+        self.body = here
+        if len(here) == nbytes:
             return []
-        here = ENVELOPE - HEAD.size
-        self.body = np.empty(nbytes, np.uint8)
-        self.body[:here] = self.envelope[HEAD.size :]
-        return self._receive(channel, tag, self.body[here:])
+        self.body = memoryview(np.empty(nbytes, np.uint8))
+        self.body[: len(here)] = here
+        return self._receive(channel, tag, self.body[len(here) :])
 
     def long(self, channel: MPI.Intracomm, tag: int) -> Requests:
         """Divide the body into segments, and receive the long ones."""
         requests: Requests = []
         at = WORD * self.words
-        words = iter(self.body[:at].view("q").tolist())
-        body = memoryview(self.body)
+        words = iter(self.body[:at].cast("q"))
         for count in words:
             self.failed.append(count < 0)
             segments: list = []
             for _ in range(abs(count)):
                 length = next(words)
                 if length < LONG:
-                    segments.append(body[at : at + length])
+                    segments.append(self.body[at : at + length])
                     at += length
                 else:
                     segments.append(np.empty(length, np.uint8))
@@ -143,14 +153,15 @@ class _Arrival:
             self.segments.append(segments)
         return requests
 
-    def _receive(self, channel: MPI.Intracomm, tag: int, memory: np.ndarray) -> Requests:
+    def _receive(self, channel: MPI.Intracomm, tag: int, memory: object) -> Requests:
         return [
             channel.Irecv([piece, len(piece), MPI.BYTE], self.peer, tag)
             for piece in _pieces(memory)
         ]
 
     def values(self) -> list[Packed | None]:
-        # A short out-of-band buffer lies within the body, where its object may not be aligned.
+        """What was sent."""
+        # A short out-of-band buffer lies within the body, where an array would not be aligned.
         return [
             Packed(segments, _aligned(segments), failed) if segments else None
             for segments, failed in zip(self.segments, self.failed, strict=True)
@@ -158,4 +169,4 @@ class _Arrival:
 
 
 def _aligned(segments: list) -> bool:
-    return not any(isinstance(segment, memoryview) for segment in segments[1:])
+    return len(segments) == 1 or not any(isinstance(s, memoryview) for s in segments[1:])
