@@ -61,13 +61,14 @@ class _Started(Together):
         return self._operation is not None
 
     def _launch(self) -> None:
-        if self._operation.start():
-            return
+        operation = self._operation
         if isinstance(self, MPI.Request):
+            # Also for what completes at once: MPI's Waitany must return every request once.
             bell = _Bell()
             _memory_of_handle(self)[:] = _memory_of_handle(bell.request)
-            self._operation.at_end.append(bell.ring)
-        progress.add(self._operation)
+            operation.at_end.append(bell.ring)
+        if not operation.start():
+            progress.add(operation)
 
     def _settle(self, status: MPI.Status | None = None) -> None:
         """Use up the completed request and raise what went wrong in its collective."""
