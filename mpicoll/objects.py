@@ -156,8 +156,8 @@ class ObjectCollectives:
         parameters: dict[str, object],
     ) -> list:
         state = self.state
-        # Long messages have a tag of their own: see mpicoll.execution.parcels.
-        tags = state.next_tag(), state.next_tag()
+        # One for each kind of message in mpicoll.execution.parcels.
+        tags = state.next_tag(), state.next_tag(), state.next_tag()
         root = check_root(root, state.size)
         commutes = operation is None or operation in COMMUTATIVE
         algorithm = _algorithm(collective, state.size, name, commutes)

@@ -16,9 +16,8 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from mpi4py import MPI
-
 from mpicoll.errors import PeerError
+from mpicoll.execution import native
 from mpicoll.execution.parcels import exchange
 from mpicoll.execution.values import Made, Packed, Value, clone, cut, failure, join, pack, unpack
 from mpicoll.registry import Algorithm
@@ -162,7 +161,7 @@ class Job:
         # What is to be combined cannot be cut: it is all in the first block.
         return [packed] + [None] * (self.script.pieces - 1)
 
-    def run(self, channel: MPI.Intracomm, tags: tuple[int, int]) -> None:
+    def run(self, channel: native.Intracomm, tags: tuple[int, int, int]) -> None:
         """Perform all rounds."""
         for receives, sends, local in self.script.rounds:
             if receives or sends:

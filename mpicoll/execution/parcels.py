@@ -3,9 +3,10 @@
 A parcel is the values of one chunk for one peer. Its first message is an envelope of limited size,
 so that the receiver can be waiting for it: it holds the description (how many segments each value
 has, and their lengths) and the short segments, which is all there is for small objects. What does
-not fit, and every long segment by itself, follows under a second tag, straight into memory of the
-right size. A matched probe would do without the envelope, but cannot be waited for together with
-other requests.
+not fit follows in another message, and every long segment in one of its own, straight into memory
+of the right size. The three kinds have a tag each, so that several parcels of one peer in one round
+are told apart by order alone. A matched probe would do without envelopes, but cannot be waited for
+together with other requests.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from mpi4py import MPI
 
+from mpicoll.execution import native
 from mpicoll.execution.layout import LARGEST_MESSAGE
 from mpicoll.execution.progress import progress, wait_all
 from mpicoll.execution.values import Packed
@@ -31,12 +33,12 @@ LONG = 1 << 16
 HEAD = struct.Struct("qq")
 WORD = 8
 
-Requests = list[MPI.Request]
+Requests = list[native.Request]
 
 
 def exchange(
-    channel: MPI.Intracomm,
-    tags: tuple[int, int],
+    channel: native.Intracomm,
+    tags: tuple[int, int, int],
     receives: Sequence[tuple[int, int]],
     sends: Sequence[tuple[int, Sequence[Packed | None]]],
 ) -> tuple[list[list[Packed | None]], int]:
@@ -51,26 +53,27 @@ def exchange(
     parcels = [(peer, *_parcel(values)) for peer, values in sends]
     _swap(channel, tags[0], arriving, parcels)
     sent = [
-        channel.Isend([piece, len(piece), MPI.BYTE], peer, tags[1])
-        for peer, _, later, _ in parcels
-        for memory in later
+        channel.Isend([piece, len(piece), MPI.BYTE], peer, tag)
+        for peer, _, rest, long, _ in parcels
+        for tag, memories in ((tags[1], rest), (tags[2], long))
+        for memory in memories
         for piece in _pieces(memory)
     ]
     rest = [request for arrival in arriving for request in arrival.rest(channel, tags[1])]
     if rest:
         wait_all(rest)
     for arrival in arriving:
-        sent += arrival.long(channel, tags[1])
+        sent += arrival.long(channel, tags[2])
     if sent:
         wait_all(sent)
     return [arrival.values() for arrival in arriving], sum(nbytes for *_, nbytes in parcels)
 
 
 def _swap(
-    channel: MPI.Intracomm,
+    channel: native.Intracomm,
     tag: int,
     arriving: list[_Arrival],
-    parcels: list[tuple[int, bytes, list, int]],
+    parcels: list[tuple[int, bytes, list, list, int]],
 ) -> None:
     """Send and receive envelopes, by the shortest way that there is for one of each."""
     if progress.pending or len(arriving) > 1 or len(parcels) > 1:
@@ -87,10 +90,10 @@ def _swap(
         channel.Send(envelope, peer, tag)
 
 
-def _parcel(values: Sequence[Packed | None]) -> tuple[bytes, list, int]:
-    """The messages of one parcel, the envelope and what follows it, and its bytes."""
+def _parcel(values: Sequence[Packed | None]) -> tuple[bytes, list, list, int]:
+    """The messages of one parcel: envelope, the rest of it if any, long segments; and its bytes."""
     description = array("q")
-    short, later = [], []
+    short, long = [], []
     nbytes = 0
     for value in values:
         segments = () if value is None else value.segments
@@ -100,12 +103,11 @@ def _parcel(values: Sequence[Packed | None]) -> tuple[bytes, list, int]:
             length = len(segment)
             description.append(length)
             nbytes += length
-            (short if length < LONG else later).append(segment)
+            (short if length < LONG else long).append(segment)
     body = b"".join((description.tobytes(), *short))
-    envelope = HEAD.pack(len(description), len(body)) + body[: ENVELOPE - HEAD.size]
-    if HEAD.size + len(body) > ENVELOPE:
-        later.insert(0, memoryview(body)[ENVELOPE - HEAD.size :])
-    return envelope, later, nbytes
+    here = ENVELOPE - HEAD.size
+    envelope = HEAD.pack(len(description), len(body)) + body[:here]
+    return envelope, [memoryview(body)[here:]] if len(body) > here else [], long, nbytes
 
 
 def _pieces(memory: object) -> Iterator[memoryview]:
@@ -123,7 +125,7 @@ class _Arrival:
         self.segments: list[list] = []
         self.failed: list[bool] = []
 
-    def rest(self, channel: MPI.Intracomm, tag: int) -> Requests:
+    def rest(self, channel: native.Intracomm, tag: int) -> Requests:
         """Read the envelope, and receive the description and the short segments whole."""
         self.words, nbytes = HEAD.unpack_from(self.envelope)
         here = memoryview(self.envelope)[HEAD.size : HEAD.size + nbytes]
@@ -134,7 +136,7 @@ class _Arrival:
         self.body[: len(here)] = here
         return self._receive(channel, tag, self.body[len(here) :])
 
-    def long(self, channel: MPI.Intracomm, tag: int) -> Requests:
+    def long(self, channel: native.Intracomm, tag: int) -> Requests:
         """Divide the body into segments, and receive the long ones."""
         requests: Requests = []
         at = WORD * self.words
@@ -153,7 +155,7 @@ class _Arrival:
             self.segments.append(segments)
         return requests
 
-    def _receive(self, channel: MPI.Intracomm, tag: int, memory: object) -> Requests:
+    def _receive(self, channel: native.Intracomm, tag: int, memory: object) -> Requests:
         return [
             channel.Irecv([piece, len(piece), MPI.BYTE], self.peer, tag)
             for piece in _pieces(memory)
