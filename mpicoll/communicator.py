@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 from mpi4py import MPI
 
-from mpicoll.execution import calls
+from mpicoll.execution import calls, inter, native, neighbours
 from mpicoll.execution.forms import collective, three_forms
-from mpicoll.execution.state import State, state_of
+from mpicoll.family import Family
 from mpicoll.objects import ObjectCollectives
 
-__all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Intracomm", "wrap"]
+__all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm", "Topocomm", "wrap"]
 
 
 @three_forms
-class Intracomm(ObjectCollectives, MPI.Intracomm):
+class Intracomm(Family, ObjectCollectives, native.Intracomm):
     """An intra-communicator that performs its collectives by mpicoll's algorithms.
 
     ``Intracomm(comm)`` is collective on `comm`, which it shares: messages and attributes are those
@@ -28,22 +28,11 @@ class Intracomm(ObjectCollectives, MPI.Intracomm):
     raises `mpicoll.RequirementError`.
     """
 
-    def __new__(cls, comm: MPI.Comm | None = None) -> Intracomm:
+    def __new__(cls, comm: native.Comm | None = None) -> Intracomm:
         """Share `comm`; collective on it."""
         # Not super(): Python wants the constructor of the first MPI class that cls builds on.
-        self = MPI.Intracomm.__new__(cls, comm)
-        if comm is not None and comm != MPI.COMM_NULL:
-            self._state = state_of(self)
-        return self
-
-    @property
-    def state(self) -> State:
-        """The private side of this communicator."""
-        try:
-            return self._state
-        except AttributeError:
-            self._state = state_of(self)
-            return self._state
+        self = native.Intracomm.__new__(cls, comm)
+        return self._entered()
 
     # Each definition below has mpi4py's name, arguments and defaults, and becomes three methods.
 
@@ -141,28 +130,152 @@ class Intracomm(ObjectCollectives, MPI.Intracomm):
         return sendbuf, recvbuf, op
 
 
-class Cartcomm(Intracomm, MPI.Cartcomm):
-    """`Intracomm` with a Cartesian topology."""
+@three_forms
+class Topocomm(Intracomm, native.Topocomm):
+    """`Intracomm` with a process topology and the collectives among neighbours in it.
+
+    Neighbourhood collectives have one algorithm, ``linear``: a message along every edge.
+    """
+
+    @collective(neighbours.allgather)
+    def Neighbor_allgather(self, sendbuf, recvbuf):
+        """Send a block to all destinations, collect the sources' (MPI 4.1, section 8.6.1)."""
+        return neighbours.edges_of(self), sendbuf, recvbuf, False
+
+    @collective(neighbours.allgather)
+    def Neighbor_allgatherv(self, sendbuf, recvbuf):
+        """Send a block to all destinations, collect the sources', of any sizes (8.6.1)."""
+        return neighbours.edges_of(self), sendbuf, recvbuf, True
+
+    @collective(neighbours.alltoall)
+    def Neighbor_alltoall(self, sendbuf, recvbuf):
+        """Send each destination a block of its own (MPI 4.1, section 8.6.2)."""
+        return neighbours.edges_of(self), sendbuf, recvbuf, ""
+
+    @collective(neighbours.alltoall)
+    def Neighbor_alltoallv(self, sendbuf, recvbuf):
+        """Send each destination a block of its own, of any size (MPI 4.1, section 8.6.2)."""
+        return neighbours.edges_of(self), sendbuf, recvbuf, "v"
+
+    @collective(neighbours.alltoall)
+    def Neighbor_alltoallw(self, sendbuf, recvbuf):
+        """Send each destination a block of its own, of any size and type (8.6.2)."""
+        return neighbours.edges_of(self), sendbuf, recvbuf, "w"
 
 
-class Graphcomm(Intracomm, MPI.Graphcomm):
-    """`Intracomm` with a graph topology."""
+class Cartcomm(Topocomm, native.Cartcomm):
+    """`Topocomm` whose topology is a Cartesian grid."""
 
 
-class Distgraphcomm(Intracomm, MPI.Distgraphcomm):
-    """`Intracomm` with a distributed graph topology."""
+class Graphcomm(Topocomm, native.Graphcomm):
+    """`Topocomm` whose topology is a graph that every rank knows."""
 
 
-def wrap(comm: MPI.Comm) -> Intracomm:
+class Distgraphcomm(Topocomm, native.Distgraphcomm):
+    """`Topocomm` whose topology is a graph of which every rank knows its own edges."""
+
+
+@three_forms
+class Intercomm(Family, native.Intercomm):
+    """An inter-communicator that performs its collectives by point-to-point messages.
+
+    Roots are named as in MPI: the root itself passes MPI.ROOT, the others of its group
+    MPI.PROC_NULL, the other group its rank. Each collective has one algorithm, ``linear``.
+    """
+
+    def __new__(cls, comm: MPI.Comm | None = None) -> Intercomm:
+        """Share `comm`; collective on both of its groups."""
+        self = native.Intercomm.__new__(cls, comm)
+        return self._entered()
+
+    # Each definition below has mpi4py's name, arguments and defaults, and becomes three methods.
+
+    @collective(inter.barrier)
+    def Barrier(self):
+        """Wait until every rank of both groups has called (MPI 4.1, section 6.3)."""
+        return (self.state.sides,)
+
+    @collective(inter.bcast)
+    def Bcast(self, buf, root=0):
+        """Send the root's `buf` to the other group (MPI 4.1, section 6.4)."""
+        return self.state.sides, buf, root
+
+    @collective(inter.gather)
+    def Gather(self, sendbuf, recvbuf, root=0):
+        """Collect equal blocks of the other group at the root (MPI 4.1, section 6.5)."""
+        return self.state.sides, sendbuf, recvbuf, root, False
+
+    @collective(inter.gather)
+    def Gatherv(self, sendbuf, recvbuf, root=0):
+        """Collect blocks of any sizes of the other group at the root (MPI 4.1, section 6.5)."""
+        return self.state.sides, sendbuf, recvbuf, root, True
+
+    @collective(inter.scatter)
+    def Scatter(self, sendbuf, recvbuf, root=0):
+        """Deal out equal blocks of the root to the other group (MPI 4.1, section 6.6)."""
+        return self.state.sides, sendbuf, recvbuf, root, False
+
+    @collective(inter.scatter)
+    def Scatterv(self, sendbuf, recvbuf, root=0):
+        """Deal out blocks of any sizes of the root to the other group (MPI 4.1, section 6.6)."""
+        return self.state.sides, sendbuf, recvbuf, root, True
+
+    @collective(inter.allgather)
+    def Allgather(self, sendbuf, recvbuf):
+        """Collect the equal blocks of the other group on every rank (MPI 4.1, section 6.7)."""
+        return self.state.sides, sendbuf, recvbuf, False
+
+    @collective(inter.allgather)
+    def Allgatherv(self, sendbuf, recvbuf):
+        """Collect blocks of any sizes of the other group on every rank (6.7)."""
+        return self.state.sides, sendbuf, recvbuf, True
+
+    @collective(inter.alltoall)
+    def Alltoall(self, sendbuf, recvbuf):
+        """Exchange equal blocks with all ranks of the other group (MPI 4.1, section 6.8)."""
+        return self.state.sides, sendbuf, recvbuf, ""
+
+    @collective(inter.alltoall)
+    def Alltoallv(self, sendbuf, recvbuf):
+        """Exchange blocks of any sizes with all ranks of the other group (6.8)."""
+        return self.state.sides, sendbuf, recvbuf, "v"
+
+    @collective(inter.alltoall)
+    def Alltoallw(self, sendbuf, recvbuf):
+        """Exchange blocks of any sizes and types with all ranks of the other group (6.8)."""
+        return self.state.sides, sendbuf, recvbuf, "w"
+
+    @collective(inter.reduce)
+    def Reduce(self, sendbuf, recvbuf, op=MPI.SUM, root=0):
+        """Combine the vectors of the other group at the root (MPI 4.1, section 6.9.1)."""
+        return self.state.sides, sendbuf, recvbuf, op, root
+
+    @collective(inter.allreduce)
+    def Allreduce(self, sendbuf, recvbuf, op=MPI.SUM):
+        """Combine the vectors of the other group on every rank (MPI 4.1, section 6.9.6)."""
+        return self.state.sides, sendbuf, recvbuf, op
+
+    @collective(inter.reduce_scatter_block)
+    def Reduce_scatter_block(self, sendbuf, recvbuf, op=MPI.SUM):
+        """Combine the other group's vectors, leave each rank one of equal blocks (6.10.1)."""
+        return self.state.sides, sendbuf, recvbuf, op
+
+    @collective(inter.reduce_scatter)
+    def Reduce_scatter(self, sendbuf, recvbuf, recvcounts, op=MPI.SUM):
+        """Combine the other group's vectors, leave each rank `recvcounts[rank]` elements."""
+        return self.state.sides, sendbuf, recvbuf, recvcounts, op
+
+
+def wrap(comm: MPI.Comm) -> Intracomm | Intercomm:
     """The matching communicator of ours for any of MPI's; collective on `comm`.
 
-    Raises TypeError for what is not an intra-communicator, ValueError for COMM_NULL.
+    Raises TypeError for what is not a communicator, ValueError for COMM_NULL.
     """
-    if not isinstance(comm, MPI.Comm):
+    if not isinstance(comm, native.Comm):
         raise TypeError(f"wrap() takes a communicator, not {type(comm).__name__}")
     if comm == MPI.COMM_NULL:
         raise ValueError("wrap() was given MPI.COMM_NULL: this rank is not in the communicator")
-    for ours in (Cartcomm, Graphcomm, Distgraphcomm, Intracomm):
+    for ours in (Cartcomm, Graphcomm, Distgraphcomm, Intercomm, Intracomm):
         if isinstance(comm, ours.__bases__[-1]):
             return ours(comm)
-    raise TypeError(f"wrap() takes an intra-communicator, not {type(comm).__name__}")
+    raise TypeError(f"wrap() takes an intra- or inter-communicator, not {type(comm).__name__}")

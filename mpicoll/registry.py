@@ -25,6 +25,7 @@ __all__ = [
     "algorithms_of",
     "collectives",
     "find",
+    "plan_from",
 ]
 
 #: What an algorithm may require, and how the requirement reads in a sentence.
@@ -105,7 +106,9 @@ class Algorithm:
             if isinstance(self.parameters[name], int) and (
                 not isinstance(value, int) or value < least
             ):
-                raise ValueError(f"{self}: {name} must be an integer from {least} on, not {value!r}")
+                raise ValueError(
+                    f"{self}: {name} must be an integer from {least} on, not {value!r}"
+                )
         return {**self.parameters, **parameters}
 
     def number_of_blocks(self, size: int, parameters: Mapping[str, object]) -> int:
@@ -188,7 +191,11 @@ def _plan(
     blocks = algorithm.number_of_blocks(size, keywords)
     if algorithm.spec.rooted:
         keywords["root"] = root
-    rounds = algorithm.generate(rank, size, **keywords)
+    return plan_from(algorithm.generate(rank, size, **keywords), blocks)
+
+
+def plan_from(rounds: Iterable[Step | Iterable[Step]], blocks: int) -> Plan:
+    """What a generator of rounds yields, as a plan for buffers of that many blocks."""
     return tuple(filter(None, (_normal(steps, blocks) for steps in rounds)))
 
 

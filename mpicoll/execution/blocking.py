@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from mpi4py import MPI
-
+from mpicoll.execution import native
 from mpicoll.execution.bind import LOCAL, RECV, SEND, SENDRECV, Bound
 
 __all__ = ["run"]
 
 
-def run(bound: Bound, channel: MPI.Intracomm, tag: int) -> None:
+def run(bound: Bound, channel: native.Intracomm, tag: int) -> None:
     """Run all rounds on the private communicator `channel`, with `tag` on every message."""
     for kind, receives, sends, local in bound.rounds:
         if kind == SENDRECV:
@@ -24,6 +23,6 @@ def run(bound: Bound, channel: MPI.Intracomm, tag: int) -> None:
         elif kind != LOCAL:
             requests = [channel.Irecv(received, source, tag) for received, source in receives]
             requests += [channel.Isend(sent, dest, tag) for sent, dest in sends]
-            MPI.Request.Waitall(requests)
+            native.Request.Waitall(requests)
         for call in local:
             call()

@@ -32,6 +32,7 @@ from mpicoll.execution.message import (
     read_vector_w,
 )
 from mpicoll.execution.reduction import Reduction, reduction_of
+from mpicoll.steps import Plan
 
 __all__ = ["Call", "Place", "check_root"]
 
@@ -54,7 +55,8 @@ class Call:
     """One collective call on one rank.
 
     `place(blocks, keep)` cuts the buffers into blocks; what it allocates goes to `keep`. `nbytes`
-    is m, where all ranks know it, otherwise None. `key` identifies memory, layout and operation
+    is m, where all ranks know it, otherwise None. `fixed` is a plan and its number of blocks, for
+    collectives whose plan is not an algorithm's. `key` identifies memory, layout and operation
     for caches, and is None where one of them has no lasting identity. `memory` keeps the user's
     buffers alive.
     """
@@ -69,6 +71,7 @@ class Call:
     root: int = 0
     reduction: Reduction | None = None
     equal_blocks: bool = True
+    fixed: tuple[Plan, int] | None = None
 
     @property
     def commutative(self) -> bool:
@@ -91,12 +94,12 @@ def is_in_place(buffer: object) -> bool:
     return buffer is MPI.IN_PLACE
 
 
-def _refuse_in_place(buffer: object, what: str) -> None:
+def refuse_in_place(buffer: object, what: str) -> None:
     if is_in_place(buffer):
         raise fail(MPI.ERR_BUFFER, f"MPI.IN_PLACE cannot be {what}")
 
 
-def _refuse_overlap(sent: list[Part], received: list[Part]) -> None:
+def refuse_overlap(sent: list[Part], received: list[Part]) -> None:
     """MPI forbids aliasing; for memory with gaps only the same start is taken for it."""
     for start, count, kind in merge(sent):
         for other, other_count, other_kind in merge(received):
@@ -111,7 +114,7 @@ def _refuse_overlap(sent: list[Part], received: list[Part]) -> None:
                 )
 
 
-def _key(*items: Message | Vector | Reduction | int | None) -> tuple | None:
+def cache_key(*items: Message | Vector | Reduction | int | None) -> tuple | None:
     """A cache key, None if a derived datatype or a user's operation is among the items."""
     key: list = []
     for item in items:
@@ -133,17 +136,17 @@ def _key(*items: Message | Vector | Reduction | int | None) -> tuple | None:
     return tuple(key)
 
 
-def _whole(message: Message) -> Part:
+def whole(message: Message) -> Part:
     return (message.address, message.count, message.kind)
 
 
-def _row(message: Message, size: int) -> list[Part]:
+def row(message: Message, size: int) -> list[Part]:
     """`size` consecutive blocks of `message.count` elements each."""
     step = message.count * message.kind.extent
     return [(message.address + i * step, message.count, message.kind) for i in range(size)]
 
 
-def _memory(*messages: Message | Vector | None) -> tuple:
+def keep_alive(*messages: Message | Vector | None) -> tuple:
     return tuple(message.memory for message in messages if message is not None)
 
 
@@ -221,9 +224,9 @@ def barrier(rank: int, size: int) -> Call:
 def bcast(rank: int, size: int, buf: object, root: object) -> Call:
     """`buf` is read at the root and written elsewhere; the bytes must be as many everywhere."""
     root = check_root(root, size)
-    _refuse_in_place(buf, "the buffer of Bcast")
+    refuse_in_place(buf, "the buffer of Bcast")
     message = read_message(buf, writable=rank != root)
-    original = [_whole(message)]
+    original = [whole(message)]
     nbytes = nbytes_of(original)
 
     def place(blocks: int, keep: list) -> Place:
@@ -245,7 +248,7 @@ def bcast(rank: int, size: int, buf: object, root: object) -> Call:
         return Place({}, parts or cut, lambda block: (cut[block][1], BYTES), first, last)
 
     return Call(
-        "bcast", rank, size, place, _memory(message), _key(message, root), nbytes, root=root
+        "bcast", rank, size, place, keep_alive(message), cache_key(message, root), nbytes, root=root
     )
 
 
@@ -256,30 +259,30 @@ def scatter(rank: int, size: int, sendbuf: object, recvbuf: object, root: object
     sent: dict[int, Part] = {}
     received: dict[int, Part] = {}
     if rank == root:
-        _refuse_in_place(sendbuf, "the send buffer of Scatter")
+        refuse_in_place(sendbuf, "the send buffer of Scatter")
         if v:
             send = read_vector(sendbuf, writable=False, blocks=size)
             sent = dict(enumerate(listed(send)))
         else:
             send = read_message(sendbuf, writable=False, blocks=size)
-            sent = dict(enumerate(_row(send, size)))
+            sent = dict(enumerate(row(send, size)))
         received = {rank: sent[rank]}
     else:
-        _refuse_in_place(recvbuf, "the receive buffer of a rank that is not the root")
+        refuse_in_place(recvbuf, "the receive buffer of a rank that is not the root")
     if rank != root or not is_in_place(recvbuf):
         receive = read_message(recvbuf, writable=True)
-        received = {rank: _whole(receive)}
+        received = {rank: whole(receive)}
     if rank == root and receive is not None:
         _same_bytes(sent[rank], received[rank], "the root's own block")
-        _refuse_overlap(list(sent.values()), list(received.values()))
+        refuse_overlap(list(sent.values()), list(received.values()))
     own = nbytes_of([received[rank]])
     return Call(
         "scatter",
         rank,
         size,
         _moving(size, sent, received, lambda block: own),
-        _memory(send, receive),
-        _key(send, receive, root, v),
+        keep_alive(send, receive),
+        cache_key(send, receive, root, v),
         None if v else own * size,
         root=root,
         equal_blocks=not v,
@@ -293,30 +296,30 @@ def gather(rank: int, size: int, sendbuf: object, recvbuf: object, root: object,
     sent: dict[int, Part] = {}
     received: dict[int, Part] = {}
     if rank == root:
-        _refuse_in_place(recvbuf, "the receive buffer of Gather")
+        refuse_in_place(recvbuf, "the receive buffer of Gather")
         if v:
             receive = read_vector(recvbuf, writable=True, blocks=size)
             received = dict(enumerate(listed(receive)))
         else:
             receive = read_message(recvbuf, writable=True, blocks=size)
-            received = dict(enumerate(_row(receive, size)))
+            received = dict(enumerate(row(receive, size)))
         sent = {rank: received[rank]}
     else:
-        _refuse_in_place(sendbuf, "the send buffer of a rank that is not the root")
+        refuse_in_place(sendbuf, "the send buffer of a rank that is not the root")
     if rank != root or not is_in_place(sendbuf):
         send = read_message(sendbuf, writable=False)
-        sent = {rank: _whole(send)}
+        sent = {rank: whole(send)}
     if rank == root and send is not None:
         _same_bytes(sent[rank], received[rank], "the root's own block")
-        _refuse_overlap(list(sent.values()), list(received.values()))
+        refuse_overlap(list(sent.values()), list(received.values()))
     own = nbytes_of([sent[rank]])
     return Call(
         "gather",
         rank,
         size,
         _moving(size, sent, received, lambda block: own),
-        _memory(send, receive),
-        _key(send, receive, root, v),
+        keep_alive(send, receive),
+        cache_key(send, receive, root, v),
         None if v else own * size,
         root=root,
         equal_blocks=not v,
@@ -325,28 +328,28 @@ def gather(rank: int, size: int, sendbuf: object, recvbuf: object, root: object,
 
 def allgather(rank: int, size: int, sendbuf: object, recvbuf: object, v: bool) -> Call:
     """`sendbuf` may be IN_PLACE: the rank's block is then in `recvbuf` already."""
-    _refuse_in_place(recvbuf, "the receive buffer of Allgather")
+    refuse_in_place(recvbuf, "the receive buffer of Allgather")
     if v:
         receive = read_vector(recvbuf, writable=True, blocks=size)
         received = dict(enumerate(listed(receive)))
     else:
         receive = read_message(recvbuf, writable=True, blocks=size)
-        received = dict(enumerate(_row(receive, size)))
+        received = dict(enumerate(row(receive, size)))
     send = None
     sent = {rank: received[rank]}
     if not is_in_place(sendbuf):
         send = read_message(sendbuf, writable=False)
-        sent = {rank: _whole(send)}
+        sent = {rank: whole(send)}
         _same_bytes(sent[rank], received[rank], f"block {rank}")
-        _refuse_overlap(list(sent.values()), list(received.values()))
+        refuse_overlap(list(sent.values()), list(received.values()))
     sizes = [nbytes_of([received[block]]) for block in range(size)]
     return Call(
         "allgather",
         rank,
         size,
         _moving(size, sent, received, sizes.__getitem__),
-        _memory(send, receive),
-        _key(send, receive, v),
+        keep_alive(send, receive),
+        cache_key(send, receive, v),
         sum(sizes),
         equal_blocks=len(set(sizes)) == 1,
     )
@@ -354,14 +357,14 @@ def allgather(rank: int, size: int, sendbuf: object, recvbuf: object, v: bool) -
 
 def alltoall(rank: int, size: int, sendbuf: object, recvbuf: object, form: str = "") -> Call:
     """`form` is "", "v" or "w"; in place, blocks are sent from a copy of `recvbuf`."""
-    _refuse_in_place(recvbuf, f"the receive buffer of Alltoall{form}")
-    receive, received = _exchanged(recvbuf, size, form, writable=True)
+    refuse_in_place(recvbuf, f"the receive buffer of Alltoall{form}")
+    receive, received = exchanged(recvbuf, size, form, writable=True)
     in_place = is_in_place(sendbuf)
     send, sent = None, received
     if not in_place:
-        send, sent = _exchanged(sendbuf, size, form, writable=False)
+        send, sent = exchanged(sendbuf, size, form, writable=False)
         _same_bytes(sent[rank], received[rank], f"block {rank}, which stays on its rank")
-        _refuse_overlap(list(sent.values()), list(received.values()))
+        refuse_overlap(list(sent.values()), list(received.values()))
     own = nbytes_of([received[rank]])
     moving = _moving(size, sent, received, lambda block: own)
 
@@ -384,22 +387,22 @@ def alltoall(rank: int, size: int, sendbuf: object, recvbuf: object, form: str =
         rank,
         size,
         place,
-        _memory(send, receive),
-        _key(send, receive),
+        keep_alive(send, receive),
+        cache_key(send, receive),
         None if form else own * size,
         equal_blocks=not form,
     )
 
 
-def _exchanged(
+def exchanged(
     buffer: object, size: int, form: str, writable: bool
 ) -> tuple[Message | Vector, dict[int, Part]]:
     if form:
         read = read_vector_w if form == "w" else read_vector
         vector = read(buffer, writable=writable, blocks=size)
         return vector, dict(enumerate(listed(vector)))
-    message = read_message(buffer, writable=writable, blocks=size)
-    return message, dict(enumerate(_row(message, size)))
+    message = read_message(buffer, writable=writable, blocks=max(1, size))
+    return message, dict(enumerate(row(message, size)))
 
 
 def _operands(
@@ -415,7 +418,7 @@ def _operands(
         raise fail(MPI.ERR_OP, "the operation is MPI.OP_NULL")
     send = receive = None
     if receives:
-        _refuse_in_place(recvbuf, "the receive buffer of a reduction")
+        refuse_in_place(recvbuf, "the receive buffer of a reduction")
         inner = blocks if is_in_place(sendbuf) else 1
         receive = read_message(recvbuf, writable=True, blocks=inner)
     if not is_in_place(sendbuf):
@@ -451,10 +454,10 @@ def _reducing(
     """A reduction of whole vectors; only the root receives if there is one."""
     receives = root is None or rank == root
     send, receive, reduction = _operands(sendbuf, recvbuf, op, receives)
-    sent = _whole(send if send is not None else receive)
-    received = _whole(receive) if receive is not None else None
+    sent = whole(send if send is not None else receive)
+    received = whole(receive) if receive is not None else None
     if send is not None and received is not None:
-        _refuse_overlap([sent], [received])
+        refuse_overlap([sent], [received])
     address, count, kind = sent
 
     def place(blocks: int, keep: list) -> Place:
@@ -467,8 +470,8 @@ def _reducing(
         rank,
         size,
         place,
-        _memory(send, receive),
-        _key(send, receive, reduction, root),
+        keep_alive(send, receive),
+        cache_key(send, receive, reduction, root),
         count * kind.size,
         root=root or 0,
         reduction=reduction,
@@ -521,7 +524,7 @@ def reduce_scatter(
         raise fail(MPI.ERR_COUNT, f"negative receive count in {counts}")
     if not isinstance(op, MPI.Op):
         raise TypeError(f"op must be an MPI.Op, not {type(op).__name__}")
-    _refuse_in_place(recvbuf, "the receive buffer of a reduction")
+    refuse_in_place(recvbuf, "the receive buffer of a reduction")
     receive = read_message(recvbuf, writable=True)
     send = None
     total = sum(counts)
@@ -555,7 +558,7 @@ def _scattered(
     base = receive.address if send is None else send.address
     target = (receive.address, own, kind)
     if send is not None:
-        _refuse_overlap([(base, sum(counts), kind)], [target])
+        refuse_overlap([(base, sum(counts), kind)], [target])
 
     def place(blocks: int, keep: list) -> Place:
         share = blocks // size
@@ -579,8 +582,8 @@ def _scattered(
         rank,
         size,
         place,
-        _memory(send, receive),
-        _key(send, receive, reduction, *counts),
+        keep_alive(send, receive),
+        cache_key(send, receive, reduction, *counts),
         sum(counts) * kind.size,
         reduction=reduction,
         equal_blocks=len(set(counts)) == 1,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from mpi4py import MPI
-
+from mpicoll.execution import native
 from mpicoll.execution.layout import Part, Runs, merge, runs_of, specs_of, view
 
 __all__ = ["copy_parts"]
@@ -32,7 +31,7 @@ def copy_parts(source: list[Part], into: list[Part], keep: list) -> list[Callabl
 
 
 def _through_mpi(source: list, into: list) -> None:
-    MPI.COMM_SELF.Sendrecv(source, 0, 0, into, 0, 0)
+    native.COMM_SELF.Sendrecv(source, 0, 0, into, 0, 0)
 
 
 def _common(sources: Runs, targets: Runs) -> Iterator[tuple[int, int, int]]:

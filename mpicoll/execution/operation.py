@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from mpi4py import MPI
-
+from mpicoll.execution import native
 from mpicoll.execution.bind import Bound
 from mpicoll.execution.progress import progress
 
@@ -20,7 +19,7 @@ class Operation:
     `lock` and moves the operation; the error is raised to whoever waits.
     """
 
-    def __init__(self, bound: Bound, channel: MPI.Intracomm, tag: int) -> None:
+    def __init__(self, bound: Bound, channel: native.Intracomm, tag: int) -> None:
         self.bound, self.channel, self.tag = bound, channel, tag
         self.at_end: list[Callable[[BaseException | None], None]] = []
         self.lock = threading.Lock()
@@ -28,7 +27,7 @@ class Operation:
         self.error: BaseException | None = None
         self.complete = True
         self._position = 0
-        self._requests: list[MPI.Request] = []
+        self._requests: list[native.Request] = []
 
     def start(self) -> bool:
         """Post the first round and do what can be done at once; True if that was all.
@@ -49,8 +48,8 @@ class Operation:
             while self._position < len(self.bound.rounds):
                 if self._requests:
                     if block:
-                        MPI.Request.Waitall(self._requests)
-                    elif not MPI.Request.Testall(self._requests):
+                        native.Request.Waitall(self._requests)
+                    elif not native.Request.Testall(self._requests):
                         return False
                 for call in self.bound.rounds[self._position].local:
                     call()
@@ -68,7 +67,7 @@ class Operation:
         if self._position < len(self.bound.rounds):
             self._requests = self.posted(self._position)
 
-    def posted(self, position: int) -> list[MPI.Request]:
+    def posted(self, position: int) -> list[native.Request]:
         """The messages of a round, on their way."""
         _, receives, sends, _ = self.bound.rounds[position]
         channel, tag = self.channel, self.tag
@@ -100,7 +99,7 @@ class Operation:
 class PersistentOperation(Operation):
     """An operation whose messages are prepared once and started again and again."""
 
-    def __init__(self, bound: Bound, channel: MPI.Intracomm, tag: int) -> None:
+    def __init__(self, bound: Bound, channel: native.Intracomm, tag: int) -> None:
         super().__init__(bound, channel, tag)
         self._prepared = [
             [channel.Recv_init(received, source, tag) for received, source in receives]
@@ -108,11 +107,11 @@ class PersistentOperation(Operation):
             for _, receives, sends, _ in bound.rounds
         ]
 
-    def posted(self, position: int) -> list[MPI.Request]:
+    def posted(self, position: int) -> list[native.Request]:
         """The prepared messages of a round, started."""
         requests = self._prepared[position]
         if requests:
-            MPI.Prequest.Startall(requests)
+            native.Prequest.Startall(requests)
         return requests
 
     def free(self) -> None:

@@ -24,6 +24,8 @@ from typing import Protocol
 
 from mpi4py import MPI
 
+from mpicoll.execution import native
+
 __all__ = ["Progress", "progress", "wait_all"]
 
 #: How long an operation is left alone before the helper thread moves it, in seconds.
@@ -134,9 +136,9 @@ progress = Progress()
 atexit.register(progress.stop)
 
 
-def wait_all(requests: Sequence[MPI.Request]) -> None:
+def wait_all(requests: Sequence[native.Request]) -> None:
     """Wait for messages, keeping pending collectives moving meanwhile."""
     if progress.pending:
-        progress.until(lambda: MPI.Request.Testall(requests))
+        progress.until(lambda: native.Request.Testall(requests))
     else:
-        MPI.Request.Waitall(requests)
+        native.Request.Waitall(requests)

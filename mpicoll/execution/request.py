@@ -1,10 +1,10 @@
 """Requests: what the non-blocking and persistent forms give back.
 
 A `Request` is an `MPI.Request` and, while its collective is pending, holds a real one that
-completes when the collective does. So MPI's own `MPI.Request.Waitall` and the like never return early: they
-wait while the helper thread of `mpicoll.execution.progress` moves the collective. The methods here
-move it themselves. Where no helper thread may run, requests are `DetachedRequest`, which MPI's own
-functions refuse with a TypeError.
+completes when the collective does. So MPI's own `MPI.Request.Waitall` and the like never return
+early: they wait while the helper thread of `mpicoll.execution.progress` moves the collective. The
+methods here move it themselves. Where no helper thread may run, requests are `DetachedRequest`,
+which MPI's own functions refuse with a TypeError.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import itertools
 from mpi4py import MPI
 
 from mpicoll.errors import fail
+from mpicoll.execution import native
 from mpicoll.execution.layout import view
 from mpicoll.execution.operation import Operation, PersistentOperation
 from mpicoll.execution.progress import progress
@@ -25,22 +26,22 @@ __all__ = ["DetachedPrequest", "DetachedRequest", "Prequest", "Request", "persis
 class _Bell:
     """A receive from oneself that completes when a collective does; ringing sends the message."""
 
-    _mail: MPI.Intracomm | None = None
+    _mail: native.Intracomm | None = None
     _numbers = itertools.count()
     # A failed collective rings with a byte too many: MPI reports that instead of success.
     _spare = bytearray(64)
 
     def __init__(self) -> None:
         if _Bell._mail is None:
-            _Bell._mail = MPI.COMM_SELF.Dup()
-        self._tag = next(_Bell._numbers) % MPI.COMM_WORLD.Get_attr(MPI.TAG_UB)
+            _Bell._mail = native.COMM_SELF.Dup()
+        self._tag = next(_Bell._numbers) % native.COMM_WORLD.Get_attr(MPI.TAG_UB)
         self.request = _Bell._mail.Irecv([_Bell._spare, 0, MPI.BYTE], 0, self._tag)
 
     def ring(self, error: BaseException | None) -> None:
         _Bell._mail.Send([_Bell._spare, int(error is not None), MPI.BYTE], 0, self._tag)
 
 
-def _memory_of_handle(request: MPI.Request) -> MPI.buffer:
+def _memory_of_handle(request: native.Request) -> MPI.buffer:
     return view(MPI._addressof(request), MPI._sizeof(request))
 
 
@@ -62,7 +63,7 @@ class _Started(Together):
 
     def _launch(self) -> None:
         operation = self._operation
-        if isinstance(self, MPI.Request):
+        if isinstance(self, native.Request):
             # Also for what completes at once: MPI's Waitany must return every request once.
             bell = _Bell()
             _memory_of_handle(self)[:] = _memory_of_handle(bell.request)
@@ -80,9 +81,9 @@ class _Started(Together):
         operation = self._operation
         if operation is None:
             return
-        if isinstance(self, MPI.Request) and self != MPI.REQUEST_NULL:
+        if isinstance(self, native.Request) and self != MPI.REQUEST_NULL:
             try:
-                MPI.Request.Wait(self)
+                native.Request.Wait(self)
             except MPI.Exception:
                 # The bell of a failed collective; the cause itself is raised below.
                 if operation.error is None:
@@ -180,20 +181,20 @@ class DetachedPrequest(_Persistent):
     """A persistent collective that only mpicoll can wait for."""
 
 
-class Request(_Started, MPI.Request):
+class Request(_Started, native.Request):
     """A started collective; also an `MPI.Request`."""
 
-    def __new__(cls, request: MPI.Request | None = None) -> Request:
+    def __new__(cls, request: native.Request | None = None) -> Request:
         """A request with the handle of another one, as MPI.Request does."""
-        return MPI.Request.__new__(cls, request)
+        return native.Request.__new__(cls, request)
 
 
-class Prequest(_Persistent, MPI.Prequest):
+class Prequest(_Persistent, native.Prequest):
     """A persistent collective; also an `MPI.Prequest`, inactive ones being REQUEST_NULL."""
 
-    def __new__(cls, request: MPI.Request | None = None) -> Prequest:
+    def __new__(cls, request: native.Request | None = None) -> Prequest:
         """A request with the handle of another one, as MPI.Prequest does."""
-        return MPI.Prequest.__new__(cls, request)
+        return native.Prequest.__new__(cls, request)
 
 
 def started(operation: Operation, keep: object) -> Request | DetachedRequest:

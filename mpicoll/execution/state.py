@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
-from mpicoll.execution import blocking
+from mpicoll.execution import blocking, native
 from mpicoll.execution.bind import Bound, bind
 from mpicoll.execution.calls import Call
+from mpicoll.execution.inter import Sides
 from mpicoll.execution.operation import Operation, PersistentOperation
 from mpicoll.execution.progress import progress
 from mpicoll.execution.request import Prequest, Request, persistent, started
 from mpicoll.registry import Algorithm, find
 from mpicoll.selection import choose
 
-__all__ = ["NATIVE_COLLECTIVES", "Channel", "NativeCollectiveError", "State", "state_of"]
+__all__ = [
+    "NATIVE_COLLECTIVES",
+    "Channel",
+    "NativeCollectiveError",
+    "State",
+    "attach",
+    "merged_state_of",
+    "state_of",
+]
 
 #: Every collective communication method of mpi4py's communicators, by name.
 NATIVE_COLLECTIVES = frozenset(
@@ -36,7 +45,7 @@ class NativeCollectiveError(RuntimeError):
     """Something tried to call a collective of MPI on a private communicator."""
 
 
-class Channel(MPI.Intracomm):
+class Channel(native.Intracomm):
     """A private communicator on which point-to-point calls work and collectives of MPI raise."""
 
 
@@ -60,12 +69,13 @@ class State:
     #: Bound plans kept for calls that come again, and bytes of scratch that they may hold.
     MOST_PLANS, MOST_SCRATCH = 256, 256 << 20
 
-    def __init__(self, comm: MPI.Intracomm) -> None:
-        self.channel = Channel(MPI.Intracomm(comm).Dup())
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
         self.rank, self.size = self.channel.Get_rank(), self.channel.Get_size()
-        self.largest_tag = MPI.COMM_WORLD.Get_attr(MPI.TAG_UB)
+        self.largest_tag = native.COMM_WORLD.Get_attr(MPI.TAG_UB)
         self.calls = 0
         self.plans: dict[tuple, Bound] = {}
+        self.sides: Sides | None = None
 
     def next_tag(self, persistent: bool = False) -> int:
         """A tag of its own for the next call.
@@ -112,14 +122,18 @@ class State:
         self, call: Call, name: str | None, parameters: dict[str, object]
     ) -> tuple[tuple | None, Bound]:
         """A bound plan for a call, new or kept from one like it, and its key."""
-        algorithm = self.algorithm_for(call, name)
+        algorithm = None if call.fixed else self.algorithm_for(call, name)
+        if call.fixed and (name not in (None, "linear") or parameters):
+            raise ValueError(f"{call.collective} has one algorithm only, linear")
         key = None
         if call.key is not None:
-            key = (algorithm, tuple(sorted(parameters.items())), call.key)
+            key = (algorithm or call.collective, tuple(sorted(parameters.items())), call.key)
             # Whoever runs a plan has taken it out, so that it never runs twice at a time.
             bound = self.plans.pop(key, None)
             if bound is not None:
                 return key, bound
+        if algorithm is None:
+            return key, bind(call.fixed[0], call, call.fixed[1])
         plan = algorithm.plan(self.rank, self.size, call.root, **parameters)
         return key, bind(plan, call, algorithm.number_of_blocks(self.size, parameters))
 
@@ -158,17 +172,44 @@ class State:
         self.channel.Free()
 
 
-def _on_delete(comm: MPI.Comm, keyval: int, state: State) -> None:
+def _on_delete(comm: native.Comm, keyval: int, state: State) -> None:
     state.close()
 
 
-_KEYVAL = MPI.Comm.Create_keyval(delete_fn=_on_delete)
+_KEYVAL = native.Comm.Create_keyval(delete_fn=_on_delete)
 
 
-def state_of(comm: MPI.Intracomm) -> State:
+def state_of(comm: native.Intracomm) -> State:
     """The state of a communicator; collective on it the first time, as it duplicates it."""
     state = comm.Get_attr(_KEYVAL)
     if state is None:
-        state = State(comm)
-        comm.Set_attr(_KEYVAL, state)
+        state = attach(comm, State(Channel(native.Intracomm(comm).Dup())))
     return state
+
+
+def attach(comm: native.Comm, state: State) -> State:
+    """Let `state` live and die with `comm`."""
+    comm.Set_attr(_KEYVAL, state)
+    return state
+
+
+def merged_state_of(comm: native.Intercomm) -> State:
+    """The state of an inter-communicator: private to both groups merged; collective on it.
+
+    `sides` of the state says who is who there.
+    """
+    state = comm.Get_attr(_KEYVAL)
+    if state is None:
+        merged = native.Intercomm(comm).Merge()
+        state = State(Channel(merged))
+        groups = (merged.Get_group(), comm.Get_group(), comm.Get_remote_group())
+        whole, local, remote = groups
+        state.sides = Sides(*(_ranks_in(whole, part) for part in (local, remote)), comm.Get_rank())
+        for group in groups:
+            group.Free()
+        attach(comm, state)
+    return state
+
+
+def _ranks_in(whole: MPI.Group, part: MPI.Group) -> tuple[int, ...]:
+    return tuple(MPI.Group.Translate_ranks(part, None, whole))

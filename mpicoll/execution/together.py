@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mpi4py import MPI
 
+from mpicoll.execution import native
 from mpicoll.execution.progress import progress
 
 __all__ = ["Together"]
@@ -22,7 +23,7 @@ def _active(request: object) -> bool:
 
 
 def _done(request: object) -> bool:
-    return request.complete if _ours(request) else MPI.Request.Get_status(request)
+    return request.complete if _ours(request) else native.Request.Get_status(request)
 
 
 def _take(request: object, status: MPI.Status | None, pickled: bool) -> object:
@@ -30,8 +31,8 @@ def _take(request: object, status: MPI.Status | None, pickled: bool) -> object:
     if _ours(request):
         return request._settle(status)
     if pickled:
-        return MPI.Request.wait(request, status)
-    MPI.Request.Wait(request, status)
+        return native.Request.wait(request, status)
+    native.Request.Wait(request, status)
     return None
 
 

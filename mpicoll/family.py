@@ -1,0 +1,120 @@
+"""Communicators that come from ours are ours, and own a private one as long as they live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mpi4py import MPI
+
+from mpicoll.execution import native
+from mpicoll.execution.state import Channel, State, attach, merged_state_of, state_of
+
+__all__ = ["Family"]
+
+
+def _ours(comm: MPI.Comm) -> MPI.Comm:
+    """A communicator that MPI has just made, as one of ours."""
+    if comm == MPI.COMM_NULL:
+        return comm
+    if isinstance(comm, Family):
+        # Its private communicator is made now, where all ranks are together.
+        comm.state  # noqa: B018
+        return comm
+    from mpicoll.communicator import wrap
+
+    return wrap(comm)
+
+
+#: Methods of MPI's communicators that make others.
+_MAKERS = (
+    "Clone",
+    "Create",
+    "Create_cart",
+    "Create_dist_graph",
+    "Create_dist_graph_adjacent",
+    "Create_graph",
+    "Create_group",
+    "Create_intercomm",
+    "Dup",
+    "Dup_with_info",
+    "Merge",
+    "Split",
+    "Split_type",
+    "Sub",
+    "Spawn",
+    "Spawn_multiple",
+    "Accept",
+    "Connect",
+)
+
+
+def _native_base(cls: type) -> type:
+    return next(base for base in cls.__mro__ if base.__module__ == "mpi4py.MPI")
+
+
+def _making(name: str) -> Callable:
+    def make(self: Family, *arguments: object, **keywords: object) -> MPI.Comm:
+        return _ours(self._native(name)(*arguments, **keywords))
+
+    make.__name__ = name
+    make.__doc__ = f"As MPI's `{name}`; the communicator that is made is ours."
+    return make
+
+
+class Family:
+    """What intra- and inter-communicators of ours share: their state and how others are made."""
+
+    _state: State | None = None
+    _waiting: tuple[MPI.Request, Channel] | None = None
+
+    def __init_subclass__(cls) -> None:
+        """Let what the MPI class makes be ours."""
+        for name in _MAKERS:
+            if hasattr(_native_base(cls), name):
+                setattr(cls, name, _making(name))
+
+    def _entered(self) -> Family:
+        if self != MPI.COMM_NULL:
+            self.state  # noqa: B018
+        return self
+
+    @property
+    def state(self) -> State:
+        """The private side of this communicator; made, collectively, when it is first needed."""
+        if self._state is None:
+            if self._waiting is not None:
+                request, channel = self._waiting
+                request.Wait()
+                self._state = attach(self, State(channel))
+            elif isinstance(self, native.Intercomm):
+                self._state = merged_state_of(self)
+            else:
+                self._state = state_of(self)
+        return self._state
+
+    def Free(self) -> None:
+        """Free the communicator and, with it, the private one."""
+        self._native("Free")()
+        self._state = None
+
+    def Disconnect(self) -> None:
+        """Free the communicator after what is pending on it."""
+        self._native("Disconnect")()
+        self._state = None
+
+    def Idup(self, info: MPI.Info | None = None) -> tuple[Family, MPI.Request]:
+        """Start to duplicate; the private communicator is duplicated along with it."""
+        comm, request = self._native("Idup")(info)
+        if isinstance(self, native.Intercomm):
+            return comm, request
+        channel, private = native.Intracomm(self.state.channel).Idup()
+        comm._waiting = private, Channel(channel)
+        return comm, request
+
+    def Idup_with_info(self, info: MPI.Info) -> tuple[Family, MPI.Request]:
+        """As `Idup`."""
+        return self.Idup(info)
+
+    def _native(self, name: str) -> Callable:
+        """The method of the MPI class that this one builds on."""
+        return getattr(_native_base(type(self)), name).__get__(self)
