@@ -1,0 +1,142 @@
+"""A check as every rank runs it."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from mpi4py import MPI
+
+from mpicoll.check.marks import MARK, Bar
+from mpicoll.check.names import CALLS
+from mpicoll.check.report import Table, as_json
+from mpicoll.check.session import Session
+from mpicoll.check.verdict import Summary, check, explain_first
+from mpicoll.check.watch import Watch
+from mpicoll.launch.child import TIMEOUT_STATUS, abort
+from mpicoll.launch.command import cores
+from mpicoll.registry import REQUIREMENTS, algorithms_of
+
+__all__ = ["Plan", "run_ranks"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to check, and where the process that started the ranks (if one did) wants results."""
+
+    calls: list[str]
+    algorithm: str | None
+    full: bool
+    seed: int
+    timeout: float
+    directory: Path | None = None
+
+
+def run_ranks(plan: Plan, out: TextIO) -> dict[str, object]:
+    """Check on the ranks of COMM_WORLD; everything about it on rank 0, {"failed": n} on others."""
+    world = MPI.COMM_WORLD
+    rank, size = world.Get_rank(), world.Get_size()
+    watch = Watch(plan.timeout, _stalled(plan.directory, rank, size))
+    session = Session(world, plan.seed, watch)
+    about = _about(plan, size)
+    table = _table(plan, size, about, out) if rank == 0 else None
+    bar = _progress(plan.directory) if rank == 0 else None
+
+    def progress(title: str, done: int, total: int) -> None:
+        if bar:
+            bar(f"P = {size}, {title}", done, total)
+
+    def finished(results: list) -> None:
+        if isinstance(bar, Bar):
+            bar.clear()
+        table.add(results)
+
+    summary = check(
+        session,
+        plan.calls,
+        algorithm=plan.algorithm,
+        full=plan.full,
+        progress=progress,
+        finished=finished,
+    )
+    if table:
+        table.end(summary)
+    if summary.failed:
+        if table:
+            print(f"first failure:\n{summary.failures[0]}", file=out, flush=True)
+        explain_first(session, summary)
+        if table and summary.failures[0].explanation:
+            text = summary.failures[0].explanation.replace("\n", "\n        ")
+            print(f"traced: {text}", file=out, flush=True)
+    session.close()
+    watch.stop()
+    if rank:
+        return {"failed": summary.failed}
+    return _deliver(plan.directory, summary, about)
+
+
+def _deliver(directory: Path | None, summary: Summary, about: str) -> dict[str, object]:
+    facts = as_json(summary, about)
+    if directory:
+        (directory / "facts.json").write_text(json.dumps(facts))
+    return facts
+
+
+def _about(plan: Plan, size: int) -> str:
+    library = MPI.Get_library_version().split(",")[0].splitlines()[0]
+    words = [" ".join(library.split()).rstrip("\0"), "full" if plan.full else "short"]
+    if size > cores():
+        words.append(f"oversubscribed ({cores()} cores)")
+    return ", ".join([*words, f"seed {plan.seed}"])
+
+
+def _table(plan: Plan, size: int, about: str, out: TextIO) -> Table:
+    families = list(dict.fromkeys(CALLS[call] for call in plan.calls))
+    named = [a for family in families for a in algorithms_of(family)]
+    named = [a for a in named if plan.algorithm in (None, a.name)]
+    names = [("collective", "algorithm"), *((a.collective, a.name) for a in named)]
+    table = Table(size, about, names, out)
+    for algorithm in named:
+        unmet = [name for name in algorithm.unmet(size) if name != "commutative"]
+        if unmet:
+            sentence = "; ".join(REQUIREMENTS[name] for name in unmet)
+            table.absent(algorithm.collective, algorithm.name, sentence)
+    return table
+
+
+def _progress(directory: Path | None) -> Callable[[str, int, int], None]:
+    """A bar, or lines from which the process that started this one draws it."""
+    if directory is None:
+        return Bar(sys.stderr)
+    last = 0.0
+
+    def tell(title: str, done: int, total: int) -> None:
+        nonlocal last
+        if time.monotonic() - last > 0.2:
+            last = time.monotonic()
+            print(f"{MARK}{title}\t{done}\t{total}", flush=True)
+
+    return tell
+
+
+def _stalled(directory: Path | None, rank: int, size: int) -> Callable[[str], None]:
+    """What becomes of a rank that does not move on."""
+
+    def alone(text: str) -> None:
+        print(f"rank {rank}: {text}", file=sys.stderr, flush=True)
+        # Every rank's time is up at about the same moment: let all of them speak.
+        time.sleep(1)
+        abort(TIMEOUT_STATUS)
+
+    def watched(text: str) -> None:
+        (directory / f"stalled-{rank}").write_text(text)
+        if rank == 0:
+            time.sleep(1)
+            print(f"{MARK}stalled", flush=True)
+
+    return watched if directory else alone
