@@ -77,6 +77,10 @@ class _Output:
         while self.pump(TICK) and time.monotonic() < deadline:
             pass
 
+    def hush(self) -> None:
+        """Only keep what arrives from now on."""
+        self.echo, self._on_line = False, None
+
     @property
     def text(self) -> str:
         return "".join(self._parts)
@@ -159,7 +163,7 @@ def _supervise(
         if verdict != "ended":
             ask_places(reports, ranks)
             output.drain(TICK)
-            output.echo = False  # what mpiexec says about being ended by us is no news
+            output.hush()  # what mpiexec says about being ended by us is no news
     finally:
         pids = [r.pid for r in ranks or gather(reports, n) if r.pid]
         end_tree(process, f"MPICOLL_REPORT={reports}", pids, LAUNCHER_PATIENCE)
