@@ -9,6 +9,7 @@ from mpicoll.execution import calls, inter, native, neighbours
 from mpicoll.execution.forms import collective, three_forms
 from mpicoll.family import Family
 from mpicoll.objects import ObjectCollectives
+from mpicoll.objects_apart import InterObjects, NeighbourObjects
 
 __all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm", "Topocomm", "wrap"]
 
@@ -131,7 +132,7 @@ class Intracomm(Family, ObjectCollectives, native.Intracomm):
 
 
 @three_forms
-class Topocomm(Intracomm, native.Topocomm):
+class Topocomm(NeighbourObjects, Intracomm, native.Topocomm):
     """`Intracomm` with a process topology and the collectives among neighbours in it.
 
     Neighbourhood collectives have one algorithm, ``linear``: a message along every edge.
@@ -176,7 +177,7 @@ class Distgraphcomm(Topocomm, native.Distgraphcomm):
 
 
 @three_forms
-class Intercomm(Family, native.Intercomm):
+class Intercomm(Family, InterObjects, native.Intercomm):
     """An inter-communicator that performs its collectives by point-to-point messages.
 
     Roots are named as in MPI: the root itself passes MPI.ROOT, the others of its group

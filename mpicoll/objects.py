@@ -8,7 +8,7 @@ from functools import lru_cache
 from mpi4py import MPI
 
 from mpicoll.execution.calls import check_root
-from mpicoll.execution.objects import Job, script_of
+from mpicoll.execution.objects import Job, Script, script_of
 from mpicoll.execution.state import State
 from mpicoll.registry import Algorithm, find
 from mpicoll.selection import choose, wished
@@ -78,7 +78,7 @@ class ObjectCollectives:
         """This rank's item of the root's sequence, which has one for each rank."""
         size = self.state.size
         (result,) = self._perform(
-            "scatter", lambda: _items(sendobj, size), root, None, algorithm, parameters
+            "scatter", lambda: items_of(sendobj, size), root, None, algorithm, parameters
         )
         return result
 
@@ -94,7 +94,7 @@ class ObjectCollectives:
         """What every rank has for this one, in rank order; `sendobj` has one item for each."""
         size = self.state.size
         return self._perform(
-            "alltoall", lambda: _items(sendobj, size), 0, None, algorithm, parameters
+            "alltoall", lambda: items_of(sendobj, size), 0, None, algorithm, parameters
         )
 
     def reduce(
@@ -156,22 +156,37 @@ class ObjectCollectives:
         parameters: dict[str, object],
     ) -> list:
         state = self.state
-        # One for each kind of message in mpicoll.execution.parcels.
-        tags = state.next_tag(), state.next_tag(), state.next_tag()
+        tags = next_tags(state)
         root = check_root(root, state.size)
         commutes = operation is None or operation in COMMUTATIVE
         algorithm = _algorithm(collective, state.size, name, commutes)
         settings = tuple(sorted(parameters.items()))
-        job = Job(
-            script_of(algorithm, state.rank, state.size, root, settings), state.rank, operation
-        )
-        if job.script.inputs:
-            job.load(supply)
-        job.run(state.channel, tags)
-        return job.results(collective)
+        script = script_of(algorithm, state.rank, state.size, root, settings)
+        return perform(state, tags, collective, script, supply, operation)
 
 
-def _items(sequence: Sequence | None, size: int) -> list:
+def next_tags(state: State) -> tuple[int, int, int]:
+    """A tag for each kind of message in `mpicoll.execution.parcels`."""
+    return state.next_tag(), state.next_tag(), state.next_tag()
+
+
+def perform(
+    state: State,
+    tags: tuple[int, int, int],
+    collective: str,
+    script: Script,
+    supply: Callable[[], list],
+    operation: MPI.Op | Operation | None = None,
+) -> list:
+    """Run a script on what `supply` gives, if it has inputs; its results."""
+    job = Job(script, state.rank, operation)
+    if script.inputs:
+        job.load(supply)
+    job.run(state.channel, tags)
+    return job.results(collective)
+
+
+def items_of(sequence: Sequence | None, size: int) -> list:
     items = [None] * size if sequence is None else list(sequence)
     if len(items) != size:
         raise ValueError(f"expecting {size} items, got {len(items)}")

@@ -54,7 +54,7 @@ def among(ranks: Sequence[int], rounds: Iterable[Round | Step]) -> Iterator[Roun
         )
 
 
-def _root_of(root: object, sides: Sides) -> int | None:
+def root_of(root: object, sides: Sides) -> int | None:
     """The root's merged rank if it is in the other group, this rank's own if it is the root, None
     if this rank only looks on.
     """
@@ -107,23 +107,36 @@ def barrier(rank: int, size: int, sides: Sides) -> Call:
     return _call("barrier", sides, rounds)
 
 
+def bcast_rounds(sides: Sides, top: int, sending: bool) -> Iterator[Round]:
+    """The root and the other group form a binomial tree."""
+    ranks = (top, *(sides.remote if sending else sides.local))
+    place = 0 if sending else sides.rank + 1
+    return among(ranks, binomial_bcast(place, len(ranks), 0, Output[:]))
+
+
 def bcast(rank: int, size: int, sides: Sides, buf: object, root: object) -> Call:
     """The root and the other group form a binomial tree."""
-    top = _root_of(root, sides)
+    top = root_of(root, sides)
     if top is None:
         return _call("bcast", sides, ())
     sending = root == MPI.ROOT
     message = read_message(buf, writable=not sending)
-    ranks = (top, *(sides.remote if sending else sides.local))
-    rounds = among(
-        ranks, binomial_bcast(0 if sending else sides.rank + 1, len(ranks), 0, Output[:])
-    )
+    rounds = bcast_rounds(sides, top, sending)
     return _call("bcast", sides, rounds, (), [whole(message)], [message, sending, top])
+
+
+def rooted_rounds(sides: Sides, top: int, is_root: bool, sends: bool) -> list[Round]:
+    """Scatter (`sends`: the root sends) and gather: a message between root and each remote rank."""
+    if not is_root:
+        return [(Recv(top, Output[0]),) if sends else (Send(top, Input[0]),)]
+    if sends:
+        return [tuple(Send(peer, Input[i]) for i, peer in enumerate(sides.remote))]
+    return [tuple(Recv(peer, Output[i]) for i, peer in enumerate(sides.remote))]
 
 
 def _rooted(name: str, sides: Sides, root: object, buffers: dict, v: bool, sends: bool) -> Call:
     """Scatter (`sends`: the root sends) and gather: the root has a message for each remote rank."""
-    top = _root_of(root, sides)
+    top = root_of(root, sides)
     if top is None:
         return _call(name, sides, ())
     if root == MPI.ROOT:
@@ -132,16 +145,12 @@ def _rooted(name: str, sides: Sides, root: object, buffers: dict, v: bool, sends
         read = read_vector if v else read_message
         message = read(given, writable=not sends, blocks=blocks)
         parts = listed(message) if v else row(message, blocks)
-        if sends:
-            steps = tuple(Send(peer, Input[i]) for i, peer in enumerate(sides.remote))
-        else:
-            steps = tuple(Recv(peer, Output[i]) for i, peer in enumerate(sides.remote))
     else:
         message = read_message(buffers["recvbuf" if sends else "sendbuf"], writable=sends)
         parts = [whole(message)]
-        steps = (Recv(top, Output[0]),) if sends else (Send(top, Input[0]),)
-    sent, received = ((), parts) if isinstance(steps[0], Recv) else (parts, ())
-    return _call(name, sides, [steps], sent, received, [message, top, v])
+    sent, received = (parts, ()) if sends == (root == MPI.ROOT) else ((), parts)
+    rounds = rooted_rounds(sides, top, root == MPI.ROOT, sends)
+    return _call(name, sides, rounds, sent, received, [message, top, v])
 
 
 def scatter(
@@ -158,7 +167,7 @@ def gather(
     return _rooted("gather", sides, root, {"sendbuf": sendbuf, "recvbuf": recvbuf}, v, False)
 
 
-def _everybody(sides: Sides, same: bool) -> Round:
+def everybody(sides: Sides, same: bool) -> Round:
     """One round of messages to and from the other group, each rank starting with another one."""
     count = len(sides.remote)
     order = [(sides.rank + i) % count for i in range(count)]
@@ -176,7 +185,7 @@ def allgather(
     receive = read(recvbuf, writable=True, blocks=blocks)
     received = listed(receive) if v else row(receive, blocks)
     send = read_message(sendbuf, writable=False)
-    rounds = [_everybody(sides, same=True)]
+    rounds = [everybody(sides, same=True)]
     return _call("allgather", sides, rounds, [whole(send)], received, [send, receive])
 
 
@@ -189,7 +198,7 @@ def alltoall(
     receive, received = exchanged(recvbuf, blocks, form, writable=True)
     send, sent = exchanged(sendbuf, blocks, form, writable=False)
     parts = (list(sent.values()), list(received.values()))
-    return _call("alltoall", sides, [_everybody(sides, same=False)], *parts, [send, receive])
+    return _call("alltoall", sides, [everybody(sides, same=False)], *parts, [send, receive])
 
 
 def _combined(sides: Sides, into: Buffer) -> Iterator[Round]:
@@ -198,25 +207,42 @@ def _combined(sides: Sides, into: Buffer) -> Iterator[Round]:
     return among(sides.local, group)
 
 
+def reduce_rounds(sides: Sides, top: int, is_root: bool) -> list[Round | Step]:
+    """The other group combines at its rank 0, which sends the result to the root."""
+    if is_root:
+        return [Recv(sides.remote[0], Output[0])]
+    rounds = list(_combined(sides, Temp))
+    return [*rounds, Send(top, Temp[:])] if sides.rank == 0 else rounds
+
+
 def reduce(
     rank: int, size: int, sides: Sides, sendbuf: object, recvbuf: object, op: object, root: object
 ) -> Call:
     """The other group's vectors are combined by its rank 0, which sends the result to the root."""
-    top = _root_of(root, sides)
+    top = root_of(root, sides)
     if top is None:
         return _call("reduce", sides, ())
     if root == MPI.ROOT:
         message = read_message(recvbuf, writable=True)
-        rounds = [Recv(sides.remote[0], Output[0])]
+        rounds = reduce_rounds(sides, top, True)
         reduction_of(op, message.kind)
         return _call("reduce", sides, rounds, (), [whole(message)], [message, top])
     message = read_message(sendbuf, writable=False)
     reduction = reduction_of(op, message.kind)
-    rounds = list(_combined(sides, Temp))
-    if sides.rank == 0:
-        rounds.append(Send(top, Temp[:]))
+    rounds = reduce_rounds(sides, top, False)
     part = [whole(message)]
     return _call("reduce", sides, rounds, part, (), [message, reduction, top], part, reduction)
+
+
+def allreduce_rounds(sides: Sides) -> list[Round]:
+    """Both groups combine at their rank 0; these two swap results and broadcast them."""
+    rounds = list(_combined(sides, Temp))
+    if sides.rank == 0:
+        leader = sides.remote[0]
+        rounds.append((Send(leader, Temp[:]), Recv(leader, Output[:])))
+    members = len(sides.local)
+    rounds += among(sides.local, binomial_bcast(sides.rank, members, 0, Output[:]))
+    return rounds
 
 
 def allreduce(
@@ -231,13 +257,9 @@ def allreduce(
             f"mismatch in datatypes or in send count {send.count} and receive count {receive.count}"
         )
     reduction = reduction_of(op, send.kind)
-    rounds = list(_combined(sides, Temp))
-    if sides.rank == 0:
-        leader = sides.remote[0]
-        rounds.append((Send(leader, Temp[:]), Recv(leader, Output[:])))
-    rounds += among(sides.local, binomial_bcast(sides.rank, len(sides.local), 0, Output[:]))
     parts = ([whole(send)], [whole(receive)])
     read = [send, receive, reduction]
+    rounds = allreduce_rounds(sides)
     return _call("allreduce", sides, rounds, *parts, read, parts[0], reduction)
 
 

@@ -12,7 +12,7 @@ of the call, those that should have got the value raise `PeerError`, and no rank
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -23,7 +23,9 @@ from mpicoll.execution.values import Made, Packed, Value, clone, cut, failure, j
 from mpicoll.registry import Algorithm
 from mpicoll.steps import Buffer, Chunk, Copy, Plan, Recv, Reduce, Round, Send
 
-__all__ = ["Job", "Script", "script_of"]
+__all__ = ["Job", "Script", "script_from", "script_of"]
+
+Slot = tuple[Buffer, int]
 
 
 class CopySlot(NamedTuple):
@@ -55,6 +57,7 @@ class ScriptRound(NamedTuple):
 class Script(NamedTuple):
     """A plan on numbered slots; every item lies in `pieces` consecutive inputs or outputs."""
 
+    algorithm: Algorithm
     slots: int
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
@@ -68,27 +71,34 @@ def script_of(
 ) -> Script:
     """The script of one rank for an algorithm with its parameters."""
     parameters = dict(settings)
-    plan = algorithm.plan(rank, size, root, **parameters)
     blocks = algorithm.number_of_blocks(size, parameters)
     spec = algorithm.spec
-    numbers: dict[tuple[Buffer, int], int] = {}
+    inputs, outputs = (
+        sorted(statement(rank, size, root, blocks), key=_block)
+        for statement in (spec.before, spec.after)
+    )
+    pieces = blocks if spec.vector else blocks // size
+    return script_from(algorithm.plan(rank, size, root, **parameters), inputs, outputs, pieces)
+
+
+def script_from(
+    plan: Plan, inputs: Sequence[Slot], outputs: Sequence[Slot], pieces: int = 1
+) -> Script:
+    """The script of a plan that finds its items in `inputs` and leaves its results in `outputs`."""
+    numbers: dict[Slot, int] = {}
+
+    def number(slot: Slot) -> int:
+        return numbers.setdefault(slot, len(numbers))
 
     def slots(chunk: Chunk) -> tuple[int, ...]:
-        return tuple(numbers.setdefault((chunk.buffer, b), len(numbers)) for b in chunk.blocks)
+        return tuple(number((chunk.buffer, block)) for block in chunk.blocks)
 
-    inputs, outputs = (
-        tuple(numbers.setdefault(slot, len(numbers)) for slot in sorted(statement, key=_block))
-        for statement in (
-            spec.before(rank, size, root, blocks),
-            spec.after(rank, size, root, blocks),
-        )
-    )
-    rounds = _rounds(plan, slots, set(outputs))
-    pieces = blocks if spec.vector else blocks // size
-    return Script(len(numbers), inputs, outputs, pieces, rounds)
+    sources, targets = (tuple(map(number, given)) for given in (inputs, outputs))
+    rounds = _rounds(plan, slots, set(targets))
+    return Script(len(numbers), sources, targets, pieces, rounds)
 
 
-def _block(slot: tuple[Buffer, int]) -> int:
+def _block(slot: Slot) -> int:
     return slot[1]
 
 
@@ -141,7 +151,19 @@ class Job:
         self.error: Exception | None = None
         self.nbytes = 0
 
-    def load(self, supply: Callable[[], list]) -> None:
+    def perform(
+        self,
+        supply: Callable[[], list],
+        channel: native.Intracomm,
+        tags: tuple[int, int, int],
+    ) -> list:
+        """The whole call: the items that this rank gets for those that `supply` gives."""
+        if self.script.inputs:
+            self._load(supply)
+        self._run(channel, tags)
+        return self._results()
+
+    def _load(self, supply: Callable[[], list]) -> None:
         """Put the items that `supply` gives into the inputs; an error of its is a failure."""
         inputs, pieces = self.script.inputs, self.script.pieces
         try:
@@ -161,7 +183,7 @@ class Job:
         # What is to be combined cannot be cut: it is all in the first block.
         return [packed] + [None] * (self.script.pieces - 1)
 
-    def run(self, channel: native.Intracomm, tags: tuple[int, int, int]) -> None:
+    def _run(self, channel: native.Intracomm, tags: tuple[int, int, int]) -> None:
         """Perform all rounds."""
         for receives, sends, local in self.script.rounds:
             if receives or sends:
@@ -177,24 +199,24 @@ class Job:
             for step in local:
                 (self._copy if type(step) is CopySlot else self._reduce)(*step)
 
-    def results(self, name: str) -> list:
+    def _results(self) -> list:
         """The items in the outputs; raises what went wrong on this rank or those before it."""
         if self.error is not None:
             error, self.error = self.error, None
             raise error
         outputs, pieces = self.script.outputs, self.script.pieces
         return [
-            self._result([self.memory[slot] for slot in outputs[at : at + pieces]], name)
+            self._result([self.memory[slot] for slot in outputs[at : at + pieces]])
             for at in range(0, len(outputs), pieces)
         ]
 
-    def _result(self, values: list[Value], name: str) -> object:
+    def _result(self, values: list[Value]) -> object:
         if type(values[0]) is Made:
             return values[0].value
         packed = join(values) if self.operation is None else values[0]
         value = unpack(packed, last=True)
         if packed.failed:
-            raise PeerError(name, *value)
+            raise PeerError(self.script.algorithm.collective, *value)
         return value
 
     def _store(self, slots: tuple[int, ...], values: list[Packed | None]) -> None:
