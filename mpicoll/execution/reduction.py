@@ -65,8 +65,9 @@ class Reduction:
         if count == 0:
             return []
         if self.ufunc is not None:
-            arrays = (self._array(address, count) for address in (left, right, into))
-            return [partial(self.ufunc, *arrays)]
+            *operands, out = (self._array(address, count) for address in (left, right, into))
+            # Named, as NumPy deprecates a third positional argument of minimum and maximum.
+            return [partial(self.ufunc, *operands, out=out)]
         if into == right:
             return [self._local(left, right, count)]
         if into == left and self.exchange:
