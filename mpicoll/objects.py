@@ -8,7 +8,8 @@ from functools import lru_cache
 from mpi4py import MPI
 
 from mpicoll.execution.calls import check_root
-from mpicoll.execution.objects import Job, Script, script_of
+from mpicoll.execution.objects import Job
+from mpicoll.execution.script import Script, script_of
 from mpicoll.execution.state import State
 from mpicoll.registry import Algorithm, find
 from mpicoll.selection import choose, wished
@@ -180,13 +181,11 @@ def perform(
 ) -> list:
     """Run a script on what `supply` gives, if it has inputs; its results."""
     job = Job(script, state.rank, operation)
-    if script.inputs:
-        job.load(supply)
-    job.run(state.channel, tags)
-    return job.results(collective)
+    return job.perform(collective, supply, state.channel, tags)
 
 
 def items_of(sequence: Sequence | None, size: int) -> list:
+    """A list of `size` items; ValueError if there are more or fewer."""
     items = [None] * size if sequence is None else list(sequence)
     if len(items) != size:
         raise ValueError(f"expecting {size} items, got {len(items)}")

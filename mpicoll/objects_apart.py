@@ -8,7 +8,7 @@ from mpi4py import MPI
 
 from mpicoll.execution import inter
 from mpicoll.execution.neighbours import edges_of, plan_of
-from mpicoll.execution.objects import script_from
+from mpicoll.execution.script import script_from
 from mpicoll.execution.state import State
 from mpicoll.objects import Operation, items_of, next_tags, perform
 from mpicoll.registry import plan_from
