@@ -21,6 +21,7 @@ _HOMES = {
     "wrap": "mpicoll.communicator",
     "Prequest": "mpicoll.execution.request",
     "Request": "mpicoll.execution.request",
+    "AVG": "mpicoll.execution.reduction",
     "ArgumentError": "mpicoll.errors",
     "PeerError": "mpicoll.errors",
     "RequirementError": "mpicoll.registry",

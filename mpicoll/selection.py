@@ -12,9 +12,9 @@ import os
 from functools import lru_cache
 from typing import NamedTuple
 
-from mpicoll.registry import Algorithm, find
+from mpicoll.registry import Algorithm, RequirementError, find
 
-__all__ = ["Choice", "choose", "wished"]
+__all__ = ["Choice", "choose", "reproducible", "wished"]
 
 KIB = 1024
 
@@ -24,6 +24,33 @@ class Choice(NamedTuple):
 
     algorithm: Algorithm
     reason: str
+
+
+#: Algorithms that combine ((0 1) 2) 3 ... for every element, whatever its place.
+_REPRODUCIBLE = {
+    "reduce": "ordered",
+    "allreduce": "ordered",
+    "reduce_scatter": "ordered",
+    "scan": "linear",
+    "exscan": "linear",
+}
+
+
+def reproducible(collective: str, name: str | None) -> str:
+    """The algorithm for ``reproducible=True``; RequirementError if another one is asked for.
+
+    Results then have the same bits for every number of elements, in every place of the vector, in
+    every one of these collectives, and from run to run. ValueError where nothing is combined.
+    """
+    wanted = _REPRODUCIBLE.get(collective)
+    if wanted is None:
+        raise ValueError(f"reproducible=True has no meaning in {collective}: nothing is combined")
+    if name not in (None, wanted):
+        raise RequirementError(
+            f"reproducible=True combines operands in one fixed order, which {collective} {name} "
+            f"does not; {collective} {wanted} does"
+        )
+    return wanted
 
 
 def wished(collective: str) -> str | None:

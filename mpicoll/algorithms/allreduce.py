@@ -10,6 +10,7 @@ from mpicoll.algorithms.phases import (
     doubling_allgather,
     fold,
     halving_reduce_scatter,
+    ordered_reduce_scatter,
     ring_allgather,
     ring_reduce_scatter,
     unfold,
@@ -198,3 +199,21 @@ def _in_order(operands: Sequence[Buffer], total: Buffer, result: Buffer) -> Iter
         into = result if number == len(operands) else total
         yield Reduce(so_far[:], operand[:], into=into[:])
         so_far = into
+
+
+@algorithm(
+    "allreduce",
+    rounds="P",
+    volume="2m(P-1)/P",
+    reduced="m(P-1)/P",
+    order="rank",
+    cites="Demmel & Nguyen 2013 (on reproducible sums)",
+)
+def ordered(rank: int, size: int) -> Iterator:
+    """Everybody combines its block of all vectors from first to last; then blocks go around a ring.
+
+    Operands are combined as ((0 1) 2) 3 ... for every element: the result does not depend on the
+    number of elements or their places. For reproducible sums; scratch for all P blocks.
+    """
+    yield from ordered_reduce_scatter(rank, size, Input, Output)
+    yield from ring_allgather(rank, size, Output)

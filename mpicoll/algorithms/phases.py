@@ -19,6 +19,7 @@ __all__ = [
     "doubling_allgather",
     "fold",
     "halving_reduce_scatter",
+    "ordered_reduce_scatter",
     "ring_allgather",
     "ring_reduce_scatter",
     "unfold",
@@ -214,3 +215,26 @@ def doubling_allgather(index: int, size: int, groups: Sequence[Sequence[int]], b
             for first in (index & ~(distance - 1), peer & ~(distance - 1))
         )
         yield Send(core_rank(peer, size), buffer[mine]), Recv(core_rank(peer, size), buffer[theirs])
+
+
+def ordered_reduce_scatter(rank: int, size: int, source: Buffer, result: Buffer) -> Iterator:
+    """Everybody sends block i to rank i, which combines from the first rank to the last.
+
+    Whatever the block and the number of ranks, operands are combined as ((0 1) 2) 3 ...; `source`
+    and `result` may be one memory.
+    """
+    if size == 1:
+        yield Copy(source[0], result[0])
+        return
+    arrived = [(source if peer == rank else Temp.row(peer))[rank] for peer in range(size)]
+    ahead = [(rank + distance) % size for distance in range(1, size)]
+    so_far, combined = arrived[0], []
+    for peer in range(1, size):
+        into = result[rank] if peer == size - 1 else Temp.row(size)[rank]
+        combined.append(Reduce(so_far, arrived[peer], into))
+        so_far = into
+    yield (
+        *(Recv(peer, arrived[peer]) for peer in reversed(ahead)),
+        *(Send(peer, source[peer]) for peer in ahead),
+        *combined,
+    )

@@ -8,6 +8,7 @@ from mpicoll.algorithms.phases import (
     core_rank,
     fold,
     halving_reduce_scatter,
+    ordered_reduce_scatter,
 )
 from mpicoll.registry import algorithm
 from mpicoll.steps import Copy, Input, Output, Recv, Reduce, Send, Temp
@@ -158,3 +159,25 @@ def rabenseifner(rank: int, size: int, *, root: int) -> Iterator:
         yield Send(root, held[:])
     elif stands_for_root and rank == root:
         yield Recv(root + 1, Output[:])
+
+
+@algorithm(
+    "reduce",
+    rounds="2",
+    volume="m",
+    reduced="m(P-1)/P",
+    order="rank",
+    cites="Demmel & Nguyen 2013 (on reproducible sums)",
+)
+def ordered(rank: int, size: int, *, root: int) -> Iterator:
+    """Everybody combines its block of all vectors from first to last, and sends it to the root.
+
+    Operands are combined as ((0 1) 2) 3 ... for every element: the result does not depend on the
+    number of elements or their places. For reproducible sums; scratch for all P blocks.
+    """
+    partial = Output if rank == root else Temp.row(size + 1)
+    yield from ordered_reduce_scatter(rank, size, Input, partial)
+    if rank != root:
+        yield Send(root, partial[rank])
+    elif size > 1:
+        yield tuple(Recv(peer, Output[peer]) for peer in range(size) if peer != root)

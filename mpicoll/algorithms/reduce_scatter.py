@@ -10,6 +10,7 @@ from mpicoll.algorithms.phases import (
     core_rank,
     fold,
     halving_reduce_scatter,
+    ordered_reduce_scatter,
     ring_reduce_scatter,
 )
 from mpicoll.registry import algorithm
@@ -229,3 +230,20 @@ def pat(rank: int, size: int, *, aggregate: int = 8) -> Iterator:
     """
     hops = pat_hops(size, aggregate)
     yield from pat_reduce_scatter(rank, size, Input, Temp.row(1), Output, hops)
+
+
+@algorithm(
+    "reduce_scatter",
+    rounds="1",
+    volume="m(P-1)/P",
+    reduced="m(P-1)/P",
+    order="rank",
+    cites="Demmel & Nguyen 2013 (on reproducible sums)",
+)
+def ordered(rank: int, size: int) -> Iterator:
+    """Everybody sends block i to rank i, which combines from the first rank to the last.
+
+    Operands are combined as ((0 1) 2) 3 ... for every element: the result does not depend on the
+    number of elements or their places. For reproducible sums; scratch for all P blocks.
+    """
+    yield from ordered_reduce_scatter(rank, size, Input, Output)

@@ -31,7 +31,7 @@ from mpicoll.execution.message import (
     read_vector,
     read_vector_w,
 )
-from mpicoll.execution.reduction import Reduction, reduction_of
+from mpicoll.execution.reduction import Average, Reduction, Stage, reduction_of
 from mpicoll.steps import Plan
 
 __all__ = ["Call", "Place", "check_root"]
@@ -405,6 +405,13 @@ def exchanged(
     return message, dict(enumerate(row(message, size)))
 
 
+def _check_op(op: object) -> None:
+    if not isinstance(op, (MPI.Op, Average)):
+        raise TypeError(f"op must be an MPI.Op or mpicoll.AVG, not {type(op).__name__}")
+    if op == MPI.OP_NULL:
+        raise fail(MPI.ERR_OP, "the operation is MPI.OP_NULL")
+
+
 def _operands(
     sendbuf: object, recvbuf: object, op: object, receives: bool, blocks: int = 1
 ) -> tuple[Message | None, Message | None, Reduction]:
@@ -412,10 +419,7 @@ def _operands(
 
     `blocks`: the send buffer has this many blocks of the receive buffer's count.
     """
-    if not isinstance(op, MPI.Op):
-        raise TypeError(f"op must be an MPI.Op, not {type(op).__name__}")
-    if op == MPI.OP_NULL:
-        raise fail(MPI.ERR_OP, "the operation is MPI.OP_NULL")
+    _check_op(op)
     send = receive = None
     if receives:
         refuse_in_place(recvbuf, "the receive buffer of a reduction")
@@ -452,6 +456,8 @@ def _reducing(
     root: int | None = None,
 ) -> Call:
     """A reduction of whole vectors; only the root receives if there is one."""
+    if isinstance(op, Average) and collective in ("scan", "exscan"):
+        raise fail(MPI.ERR_OP, f"{op} has no meaning in {collective}")
     receives = root is None or rank == root
     send, receive, reduction = _operands(sendbuf, recvbuf, op, receives)
     sent = whole(send if send is not None else receive)
@@ -461,9 +467,13 @@ def _reducing(
     address, count, kind = sent
 
     def place(blocks: int, keep: list) -> Place:
-        cut = split(address, count, kind, blocks)
-        out = split(received[0], count, kind, blocks) if received is not None else {}
-        return Place(cut, out, lambda block: (cut[block][1], kind), [], [])
+        stage = Stage(reduction, size, keep)
+        wide = reduction.kind if reduction.narrow is not None else kind
+        cut = split(stage.source(address, count), count, wide, blocks)
+        out = {}
+        if received is not None:
+            out = split(stage.result(received[0], count), count, wide, blocks)
+        return Place(cut, out, lambda block: (cut[block][1], wide), stage.first, stage.last)
 
     return Call(
         collective,
@@ -522,8 +532,7 @@ def reduce_scatter(
         raise ValueError(f"expecting {size} receive counts, got {len(counts)}")
     if any(count < 0 for count in counts):
         raise fail(MPI.ERR_COUNT, f"negative receive count in {counts}")
-    if not isinstance(op, MPI.Op):
-        raise TypeError(f"op must be an MPI.Op, not {type(op).__name__}")
+    _check_op(op)
     refuse_in_place(recvbuf, "the receive buffer of a reduction")
     receive = read_message(recvbuf, writable=True)
     send = None
@@ -562,20 +571,23 @@ def _scattered(
 
     def place(blocks: int, keep: list) -> Place:
         share = blocks // size
+        stage = Stage(reduction, size, keep)
+        wide = reduction.kind if reduction.narrow is not None else kind
         cut: list[Part] = []
-        at = base
+        at = stage.source(base, sum(counts))
         for count in counts:
-            cut += split(at, count, kind, share)
-            at += count * kind.extent
-        start, last = receive.address, []
+            cut += split(at, count, wide, share)
+            at += count * wide.extent
+        start, back = receive.address, []
         if send is None:
             memory, start = allocate(kind.span(own))
             keep.append(memory)
             start -= kind.true_lb
-            last = copy_parts([(start, own, kind)], [target], keep)
-        out = split(start, own, kind, share)
+            back = copy_parts([(start, own, kind)], [target], keep)
+        out = split(stage.result(start, own), own, wide, share)
         output = {rank * share + piece: part for piece, part in enumerate(out)}
-        return Place(cut, output, lambda block: (cut[block][1], kind), [], last)
+        last = stage.last + back
+        return Place(cut, output, lambda block: (cut[block][1], wide), stage.first, last)
 
     return Call(
         "reduce_scatter",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 from mpi4py import MPI
 
-__all__ = ["BYTES", "Kind", "kind_of", "lookup"]
+__all__ = ["BYTES", "Kind", "half_kind", "is_half", "kind_of", "lookup"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,8 +29,8 @@ class Kind:
     true_extent: int
     dense: bool
     dtype: np.dtype | None
-    handle: int | None
-    original: int
+    handle: int | str | None
+    original: int | str
 
     def __del__(self) -> None:
         """Free the duplicate of a type that is not predefined."""
@@ -106,3 +106,15 @@ def lookup(key: str) -> MPI.Datatype:
 
 
 BYTES = _measure(MPI.BYTE, True)
+
+
+@lru_cache(maxsize=16)
+def half_kind(dtype: np.dtype) -> Kind:
+    """float16 and bfloat16, which MPI has no portable type for: moved as two bytes each."""
+    two = _measure(MPI.UINT16_T, True)
+    return replace(two, dtype=dtype, handle=dtype.name, original=dtype.name)
+
+
+def is_half(dtype: np.dtype | None) -> bool:
+    """True for the floating-point types of 16 bits."""
+    return dtype is not None and dtype.name in ("float16", "bfloat16")

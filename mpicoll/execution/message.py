@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from mpi4py import MPI
 
-from mpicoll.execution.datatypes import Kind, kind_of, lookup
+from mpicoll.execution.datatypes import Kind, half_kind, is_half, kind_of, lookup
 
 __all__ = ["Message", "Vector", "read_message", "read_vector", "read_vector_w"]
 
@@ -55,6 +55,8 @@ def _memory(buffer: object, writable: bool) -> tuple[MPI.buffer, str | None]:
                 )
             view = buffer.T
         layout = buffer.dtype
+        if is_half(layout):
+            view = view.view(np.uint16)
     else:
         try:
             view = memoryview(buffer)
@@ -146,7 +148,8 @@ def _located(buffer: object, datatype: object, writable: bool):
         return 0, 0, kind, None
     memory, layout = _memory(buffer, writable)
     if kind is None:
-        kind = kind_of(_datatype_of(layout))
+        half = isinstance(layout, np.dtype) and is_half(layout)
+        kind = half_kind(layout) if half else kind_of(_datatype_of(layout))
     return memory.address, memory.nbytes, kind, memory
 
 

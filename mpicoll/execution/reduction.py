@@ -9,11 +9,11 @@ import numpy as np
 from mpi4py import MPI
 
 from mpicoll.errors import fail
-from mpicoll.execution.datatypes import Kind, kind_of
+from mpicoll.execution.datatypes import Kind, is_half, kind_of
 from mpicoll.execution.layout import allocate, view
 from mpicoll.execution.local import copy_parts
 
-__all__ = ["Reduction", "reduction_of"]
+__all__ = ["AVG", "Average", "Reduction", "Stage", "reduction_of"]
 
 #: Operation -> (ufunc, kinds of dtype for which it gives MPI's result, and faster).
 #: Minimum and maximum differ from MPI in one respect: NaN, whose treatment MPI leaves open,
@@ -32,21 +32,42 @@ _UFUNCS: dict[int, tuple[np.ufunc, str]] = {
 }
 
 
+class Average:
+    """The operation `mpicoll.AVG`: the sum divided by the number of ranks.
+
+    For floating-point and complex types, in Reduce, Allreduce and Reduce_scatter(_block). MPI has
+    no such operation; gradients of data-parallel training are averaged with it.
+    """
+
+    def __repr__(self) -> str:
+        return "mpicoll.AVG"
+
+
+AVG = Average()
+
+
 class Reduction:
     """One operation on one datatype.
 
     `commutative`: operands may change places. `key` identifies the pair in caches, and is None for
-    user-defined operations and derived datatypes, whose handles MPI uses again.
+    user-defined operations and derived datatypes, whose handles MPI uses again. `average`: results
+    are to be divided by the number of ranks. `narrow` is the kind of the user's numbers if they are
+    combined as wider ones, of `kind`.
     """
 
-    __slots__ = ("commutative", "exchange", "key", "kind", "op", "ufunc")
+    __slots__ = ("average", "commutative", "exchange", "key", "kind", "narrow", "op", "ufunc")
 
-    def __init__(self, op: MPI.Op, kind: Kind) -> None:
+    def __init__(
+        self, op: MPI.Op, kind: Kind, narrow: Kind | None = None, average: bool = False
+    ) -> None:
+        self.narrow, self.average = narrow, average
         predefined = op.is_predefined
         self.op, self.kind = op, kind
         self.commutative = op.Is_commutative()
         self.exchange = self.commutative and predefined
-        self.key = (op.handle, kind.handle) if predefined and kind.handle is not None else None
+        self.key = None
+        if predefined and kind.handle is not None:
+            self.key = (op.handle, kind.handle, average)
         self.ufunc = None
         if predefined and kind.dtype is not None:
             ufunc, kinds = _UFUNCS.get(op.handle, (None, ""))
@@ -140,8 +161,59 @@ def _predefined(op: int, datatype: int) -> Reduction:
     return Reduction(MPI.Op.fromhandle(op), _kind(datatype))
 
 
-def reduction_of(op: MPI.Op, kind: Kind) -> Reduction:
-    """The reduction for an operation and a datatype; ArgumentError if MPI does not define it."""
-    if op.is_predefined and kind.handle is not None:
+def reduction_of(op: MPI.Op | Average, kind: Kind) -> Reduction:
+    """The reduction for an operation and a datatype; ArgumentError if it is not defined."""
+    average = isinstance(op, Average)
+    if average:
+        if kind.dtype is None or not (kind.dtype.kind in "fc" or is_half(kind.dtype)):
+            raise fail(MPI.ERR_OP, f"{op} is for floating-point and complex numbers")
+        op = MPI.SUM
+    if is_half(kind.dtype) and op.is_predefined:
+        if op not in (MPI.SUM, MPI.PROD, MPI.MAX, MPI.MIN):
+            raise fail(MPI.ERR_OP, f"MPI.{_op_name(op)} is not defined for {kind.dtype}")
+        return Reduction(op, kind_of(MPI.FLOAT), narrow=kind, average=average)
+    if not average and op.is_predefined and kind.handle is not None:
         return _predefined(op.handle, kind.handle)
-    return Reduction(op, kind)
+    return Reduction(op, kind, average=average)
+
+
+class Stage:
+    """What surrounds a reduction: numbers are widened before it, divided and narrowed after it."""
+
+    def __init__(self, reduction: Reduction, size: int, keep: list) -> None:
+        self.reduction, self.size, self.keep = reduction, size, keep
+        self.first: list[Callable[[], object]] = []
+        self.last: list[Callable[[], object]] = []
+
+    def source(self, address: int, count: int) -> int:
+        """The address of the operands, widened if they must be."""
+        if self.reduction.narrow is None:
+            return address
+        wide, start = self._wide(count)
+        self.first.append(partial(np.copyto, wide, self._narrow(address, count)))
+        return start
+
+    def result(self, address: int, count: int) -> int:
+        """The address for results that are to end at `address`."""
+        start = address
+        wide = None
+        if self.reduction.narrow is not None:
+            wide, start = self._wide(count)
+        if self.reduction.average and count:
+            kind = self.reduction.kind
+            numbers = np.frombuffer(view(start, count * kind.size), kind.dtype)
+            self.last.append(partial(np.divide, numbers, self.size, numbers))
+        if wide is not None:
+            narrow = self._narrow(address, count)
+            self.last.append(partial(np.copyto, narrow, wide, casting="unsafe"))
+        return start
+
+    def _wide(self, count: int) -> tuple[np.ndarray, int]:
+        kind = self.reduction.kind
+        memory, start = allocate(count * kind.size)
+        self.keep.append(memory)
+        return np.frombuffer(view(start, count * kind.size), kind.dtype), start
+
+    def _narrow(self, address: int, count: int) -> np.ndarray:
+        dtype = self.reduction.narrow.dtype
+        return np.frombuffer(view(address, count * 2), np.uint16).view(dtype)

@@ -12,7 +12,7 @@ from mpicoll.execution.operation import Operation, PersistentOperation
 from mpicoll.execution.progress import progress
 from mpicoll.execution.request import Prequest, Request, persistent, started
 from mpicoll.registry import Algorithm, find
-from mpicoll.selection import choose
+from mpicoll.selection import choose, reproducible
 
 __all__ = [
     "NATIVE_COLLECTIVES",
@@ -122,6 +122,10 @@ class State:
         self, call: Call, name: str | None, parameters: dict[str, object]
     ) -> tuple[tuple | None, Bound]:
         """A bound plan for a call, new or kept from one like it, and its key."""
+        if "reproducible" in parameters:
+            parameters = dict(parameters)
+            if parameters.pop("reproducible"):
+                name = reproducible(call.collective, name)
         algorithm = None if call.fixed else self.algorithm_for(call, name)
         if call.fixed and (name not in (None, "linear") or parameters):
             raise ValueError(f"{call.collective} has one algorithm only, linear")
