@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from mpi4py import MPI
 
+import mpicoll
 from mpicoll.launch.stacks import current_place, group, ranks_text
 
 WORLD = MPI.COMM_WORLD
@@ -193,3 +194,9 @@ def rank(comm):
 @pytest.fixture
 def size(comm):
     return comm.Get_size()
+
+
+@pytest.fixture
+def ours(comm):
+    """The same communicator with mpicoll's collectives."""
+    return mpicoll.wrap(comm)
