@@ -112,8 +112,8 @@ class Progress:
         return polls
 
     def _run(self) -> None:
-        overlap = self.mode == "thread"
         while not self._stopped:
+            overlap = self.mode == "thread"
             if not self.pending:
                 self._wake.wait()
                 self._wake.clear()

@@ -256,6 +256,8 @@ def test_an_error_of_a_round_reaches_whoever_waits(ours):
 
 
 def test_nothing_piles_up(ours):
+    if ours.size > 4:
+        pytest.skip("slow on few cores")
     send, receive = np.ones(1), np.zeros(1)
 
     def resident():

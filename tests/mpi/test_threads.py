@@ -11,6 +11,8 @@ import mpicoll
 
 @pytest.mark.skipif(MPI.Query_thread() < MPI.THREAD_MULTIPLE, reason="needs MPI_THREAD_MULTIPLE")
 def test_threads_on_different_communicators(comm):
+    if comm.size > 4:
+        pytest.skip("three busy threads on each of many ranks: minutes on few cores")
     ours = mpicoll.wrap(comm)
     comms = [ours.Dup() for _ in range(3)]
     failures = []

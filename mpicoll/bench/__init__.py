@@ -1,0 +1,1 @@
+"""Benchmarks: what `mpicoll bench` measures, on the ranks of a running job."""
