@@ -110,17 +110,17 @@ def calls_of(method: Method, size: int, full: bool) -> list[Call]:
     counts = list(dict.fromkeys((size + 1, 0, ODD, 1, size - 1, LARGE, size)))
     roots = list(range(size)) if full else list(dict.fromkeys((0, size - 1, size // 2)))
     kinds: list[Kind | None] = [None]
-    layouts = ["plain", "plain", "view"]
-    passes = 3 if full else 1
+    layouts = ["plain", "plain", "view", *(["gaps"] if full else [])]
+    # Where there are more ranks than most machines have cores, every call takes much longer.
+    many = size > 4
+    passes = (1 if many else 2) if full else 1
     if method.name == "Barrier":
-        counts, passes = [0], size
+        counts, layouts, passes = [0], ["plain"], size
     elif method.spec.reduces:
         kinds = list(reducing_kinds(full))
     else:
         kinds = list(moving_kinds())
-        passes = 9 if full else 1
-    if full:
-        layouts.append("gaps")
+        passes = (4 if many else len(counts)) if full else 1
     calls = []
     for number in range(passes * len(kinds)):
         turn, step = divmod(number, len(kinds))

@@ -41,7 +41,8 @@ def run_ranks(plan: Plan, out: TextIO) -> dict[str, object]:
     """Check on the ranks of COMM_WORLD; everything about it on rank 0, {"failed": n} on others."""
     world = MPI.COMM_WORLD
     rank, size = world.Get_rank(), world.Get_size()
-    watch = Watch(plan.timeout, _stalled(plan.directory, rank, size))
+    note = plan.directory / f"at-{rank}" if plan.directory else None
+    watch = Watch(plan.timeout, _stalled(plan.directory, rank), note)
     session = Session(world, plan.seed, watch)
     about = _about(plan, size)
     table = _table(plan, size, about, out) if rank == 0 else None
@@ -124,7 +125,7 @@ def _progress(directory: Path | None) -> Callable[[str, int, int], None]:
     return tell
 
 
-def _stalled(directory: Path | None, rank: int, size: int) -> Callable[[str], None]:
+def _stalled(directory: Path | None, rank: int) -> Callable[[str], None]:
     """What becomes of a rank that does not move on."""
 
     def alone(text: str) -> None:

@@ -73,7 +73,7 @@ class _Prepared:
 class Session:
     """Makes calls on one rank; all ranks make the same ones in the same order."""
 
-    def __init__(self, comm: MPI.Intracomm, seed: int, watch: Callable[[object], None]) -> None:
+    def __init__(self, comm: MPI.Intracomm, seed: int, watch: Callable[[str], None]) -> None:
         self.plain = comm.Dup()
         self.ours, self.channel = guarded(comm)
         self.rank, self.size = comm.Get_rank(), comm.Get_size()
@@ -134,7 +134,7 @@ class Session:
         for variant, form in cases:
             number = len(batch.cases)
             batch.cases.append((variant, call, form))
-            self.watch((variant, call, form))
+            self.watch(f"{variant} ({form}): {call}")
             try:
                 self._case(number, variant, call, form, prepared, batch)
             except Exception as error:

@@ -174,19 +174,23 @@ def _launch(size: int, args: argparse.Namespace, out) -> tuple[int, list[dict]]:
             )
         except _Stalled:
             bar.clear()
-            print(_places(Path(name)), file=sys.stderr)
+            title = "the check does not move on; all ranks were ended:"
+            print(_grouped(title, "stalled", Path(name)), file=sys.stderr)
             return Exit.TIMEOUT, []
         bar.clear()
+        facts = Path(name) / "facts.json"
+        found = [json.loads(facts.read_text())] if facts.exists() else []
         if outcome.report:
             print(outcome.report, end="", file=sys.stderr, flush=True)
-        facts = Path(name) / "facts.json"
-        return outcome.returncode, [json.loads(facts.read_text())] if facts.exists() else []
+            print(_grouped("the ranks were at:", "at", Path(name)), file=sys.stderr, flush=True)
+        return outcome.returncode, found
 
 
-def _places(directory: Path) -> str:
-    """What the ranks said that did not move on."""
-    said = {int(p.name.split("-")[1]): p.read_text() for p in directory.glob("stalled-*")}
-    lines = ["mpicoll: the check does not move on; all ranks were ended:"]
+def _grouped(title: str, what: str, directory: Path) -> str:
+    """What the ranks wrote into their files of that name, equal texts together."""
+    files = sorted(directory.glob(f"{what}-*"))
+    said = {int(file.name.split("-")[1]): file.read_text().rstrip("\0") for file in files}
+    lines = [f"mpicoll: {title}"]
     for ranks, text in group(said):
         lines.append(f"  {ranks_text(ranks)}: " + text.replace("\n", "\n    "))
     return "\n".join(lines)
