@@ -7,6 +7,7 @@ from collections.abc import Callable
 from mpi4py import MPI
 
 from mpicoll.execution import native
+from mpicoll.execution.standin import StandIn
 from mpicoll.execution.state import Channel, State, attach, merged_state_of, state_of
 
 __all__ = ["Family"]
@@ -61,7 +62,7 @@ def _making(name: str) -> Callable:
     return make
 
 
-class Family:
+class Family(metaclass=StandIn):
     """What intra- and inter-communicators of ours share: their state and how others are made."""
 
     _state: State | None = None

@@ -1,4 +1,4 @@
-"""Run all tests: pure and launch in plain pytest, mpi under mpiexec at several process counts.
+"""Run all tests: mpi under mpiexec at several process counts, the others in plain pytest.
 
 python tests/run.py                              everything
 python tests/run.py --only mpi -n 4 -k allreduce
@@ -18,6 +18,7 @@ from mpicoll.launch.supervise import run
 
 ROOT = Path(__file__).parents[1]
 SIZES = "1,2,3,4,5,8"
+PARTS = ["pure", "launch", "running", "mpi"]
 # pytest's words: ours
 OUTCOMES = {
     "passed": "passed",
@@ -71,12 +72,12 @@ def main() -> int:
     )
     parser.add_argument("-n", default=SIZES, metavar="P[,P...]", help=f"default {SIZES}")
     parser.add_argument("-k", metavar="EXPR", help="pytest's selection by name")
-    parser.add_argument("--only", action="append", choices=["pure", "launch", "mpi"])
+    parser.add_argument("--only", action="append", choices=PARTS)
     parser.add_argument("--timeout", type=float, default=600, help="seconds for each P")
     parser.add_argument("rest", nargs="*", metavar="-- WORDS")
     args = parser.parse_args()
     words = ["-q", "--color=no", *(["-k", args.k] if args.k else []), *args.rest]
-    parts = args.only or ["pure", "launch", "mpi"]
+    parts = args.only or PARTS
     jobs = [(part, lambda part=part: run_plain(part, words)) for part in parts if part != "mpi"]
     if "mpi" in parts:
         for n in map(int, args.n.split(",")):

@@ -11,6 +11,7 @@ __all__ = ["COMMANDS", "CommandError", "Exit", "load"]
 # name: (module in this package, one line for the help). A module offers configure(parser), which
 # adds arguments, description and examples, and run(args), which returns the exit status.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("run", "run an unmodified mpi4py program on these collectives"),
     "check": ("check", "run every collective on real processes and compare with native MPI"),
     "prove": ("prove", "prove algorithms for many process counts, without MPI"),
 }

@@ -1,4 +1,4 @@
-"""Plans for objects: blocks are numbers of slots, and every operand says whether it is the last use.
+"""Plans for objects: blocks are numbered slots, and every operand knows if it is used later.
 
 So an operation that works in place on its argument can be given the value itself where nobody
 needs it any more.

@@ -8,6 +8,7 @@ from mpi4py import MPI
 
 from mpicoll.execution import native
 from mpicoll.execution.progress import progress
+from mpicoll.execution.standin import StandIn
 
 __all__ = ["Together"]
 
@@ -79,7 +80,7 @@ def _take_some(
     return [_take(requests[i], status, pickled) for i, status in pairs]
 
 
-class Together:
+class Together(metaclass=StandIn):
     """The functions of MPI.Request that take several requests, in mpi4py's two spellings."""
 
     @classmethod

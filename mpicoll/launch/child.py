@@ -33,6 +33,18 @@ RANK_VARIABLES = {
 PATIENCE = 10.0
 TIMEOUT_STATUS = 124
 
+# The files that a program's stack begins in.
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BOOTSTRAP = tuple(
+    os.path.join(_PACKAGE, *names)
+    for names in (
+        ("launch", "child.py"),
+        ("__main__.py",),
+        ("commands", "run.py"),
+        ("running", "program.py"),
+    )
+)
+
 
 def launched_rank() -> int | None:
     """Return this process's rank as its launcher named it, or None."""
@@ -40,6 +52,11 @@ def launched_rank() -> int | None:
         if name in os.environ:
             return int(os.environ[name])
     return None
+
+
+def has_parent() -> bool:
+    """Whether ``mpicoll.launch.supervise`` watches this rank."""
+    return "MPICOLL_REPORT" in os.environ
 
 
 def abort(code: int) -> None:
@@ -55,7 +72,7 @@ def abort(code: int) -> None:
 
 def program_traceback(error: BaseException, tb: TracebackType | None) -> str:
     """Format a traceback without the frames of the bootstrap that leads to the program."""
-    internal = (__file__, runpy.__file__, "<frozen runpy>")
+    internal = (*BOOTSTRAP, runpy.__file__, "<frozen runpy>")
     while tb is not None and tb.tb_frame.f_code.co_filename in internal:
         tb = tb.tb_next
     return "".join(traceback.format_exception(type(error), error, tb))
@@ -101,7 +118,8 @@ def _end_with(parent: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _run(program: list[str]) -> None:
+def run_program(program: list[str]) -> None:
+    """Run ``[script.py, ...]`` or ``["-m", module, ...]`` as Python itself would."""
     if program[0] == "-m":
         sys.argv = program[1:]
         sys.path[0] = os.getcwd()
@@ -112,7 +130,8 @@ def _run(program: list[str]) -> None:
         runpy.run_path(program[0], run_name="__main__")
 
 
-def _exit_code(error: SystemExit) -> int:
+def exit_code(error: SystemExit) -> int:
+    """The exit status that `error` asks for; its message, if it is one, is printed."""
     if error.code is None or isinstance(error.code, int):
         return error.code or 0
     print(error.code, file=sys.stderr)
@@ -146,9 +165,9 @@ def main() -> None:
         faulthandler.dump_traceback_later(limit, exit=True, file=sys.__stderr__)
     sys.stdout.reconfigure(line_buffering=True)  # a killed rank must not take its lines along
     try:
-        _run(program)
+        run_program(program)
     except SystemExit as error:
-        code = _exit_code(error)
+        code = exit_code(error)
         if code and report:
             text = program_traceback(error, error.__traceback__)
             report.write("exited", code, f"sys.exit({code})", text)
@@ -186,7 +205,7 @@ class guard:
     def __init__(self, timeout: float) -> None:
         self._cancelled = threading.Event()
         self._hook = sys.excepthook
-        self._active = "MPICOLL_REPORT" not in os.environ
+        self._active = not has_parent()
         if self._active:
             self._timeout = timeout
             sys.excepthook = self._uncaught

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from mpicoll.launch.child import BOOTSTRAP
+
 __all__ = ["Frame", "current_place", "describe", "group", "parse_dump", "ranks_text"]
 
 PACKAGE = str(Path(__file__).parents[1]) + os.sep
@@ -41,7 +43,7 @@ class Frame:
     def internal(self) -> bool:
         """Whether the line belongs to Python, to installed packages or to the launching."""
         if self.file.startswith(PACKAGE):
-            return self.file.startswith(LAUNCH)
+            return self.file.startswith(LAUNCH) or self.file in BOOTSTRAP
         return self.file.startswith((*INSTALLED, "<frozen"))
 
 
@@ -73,6 +75,9 @@ def describe(frames: Iterable[Frame], depth: int = 3) -> str:
     """Name the innermost frames of the program itself, one a line; library frames are left out."""
     frames = list(frames)
     own = [frame for frame in frames if not frame.internal] or frames
+    # How a call of ours came to wait there is of no interest to the program that called it.
+    programs = [frame for frame in own[1:] if not frame.file.startswith(PACKAGE)]
+    own = [own[0], *programs] if programs else own
     return "\n  called from ".join(map(str, own[:depth]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import math
 import os
 import select
 import shutil
@@ -105,7 +106,7 @@ def run(
     Args:
         n: number of ranks, at least 1.
         argv: the program and its arguments, run by this Python on every rank.
-        timeout: seconds until the job is ended and its ranks' places are reported.
+        timeout: seconds until the job is ended and its ranks' places are reported; inf for never.
         env: variables to set for the ranks.
         echo: show rank 0's output as it comes and, after a bad end, the report (on stderr).
         directory: where the ranks run (default: here).
@@ -120,7 +121,8 @@ def run(
     reports = Path(tempfile.mkdtemp(prefix="mpicoll-"))
     try:
         program = [sys.executable, child.__file__, "--report", str(reports)]
-        program += ["--parent", str(os.getpid()), "--limit", str(timeout + 60)]
+        program += ["--parent", str(os.getpid())]
+        program += ["--limit", str(timeout + 60)] if math.isfinite(timeout) else []
         program += ["--all-output"] * all_output + ["--", *argv]
         command, added = mpiexec_command(n, program, launcher)
         mark = {"MPICOLL_REPORT": str(reports)}

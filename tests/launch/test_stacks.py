@@ -2,7 +2,16 @@
 
 import threading
 
-from mpicoll.launch.stacks import Frame, current_place, describe, group, parse_dump, ranks_text
+from mpicoll.launch.child import BOOTSTRAP
+from mpicoll.launch.stacks import (
+    PACKAGE,
+    Frame,
+    current_place,
+    describe,
+    group,
+    parse_dump,
+    ranks_text,
+)
 
 DUMP = """\
 Thread 0x00000000000000aa (most recent call first):
@@ -30,6 +39,16 @@ def test_library_frames_are_left_out_unless_there_are_no_others():
     own = Frame("/x/p.py", 3, "main")
     assert describe([library, own]) == "/x/p.py:3 in main"
     assert describe([library]).startswith(f"{threading.__file__}:1 in wait")
+
+
+def test_of_our_own_frames_the_innermost_is_enough_for_a_program():
+    ours = [Frame(f"{PACKAGE}execution/{name}.py", 1, "run") for name in ("a", "b", "c")]
+    program = Frame("/x/p.py", 3, "main")
+    assert describe([*ours, program], depth=2).endswith(
+        "a.py:1 in run\n  called from /x/p.py:3 in main"
+    )
+    assert describe(ours).count("called from") == 2
+    assert describe([*ours, program, Frame(BOOTSTRAP[1], 1, "main")]).endswith("in main")
 
 
 def test_current_place_is_this_line():
