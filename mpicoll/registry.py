@@ -165,15 +165,35 @@ class Algorithm:
         Raises ValueError if rank, size or root cannot be, RequirementError if `size` is not
         served.
         """
+        settings = self._checked(rank, size, root, parameters)
+        return _plan(
+            self, rank, size, root if self.spec.rooted else 0, tuple(sorted(settings.items()))
+        )
+
+    def stream(self, rank: int, size: int, root: int = 0, **parameters: object) -> Iterator[Round]:
+        """The rounds of one rank one by one, for those who look at many long plans once.
+
+        As `plan`, but nothing is cached, and a chunk of all blocks still has ``blocks=None``.
+        """
+        keywords = self._checked(rank, size, root, parameters)
+        if self.spec.rooted:
+            keywords["root"] = root
+        for steps in self.generate(rank, size, **keywords):
+            if isinstance(steps, (Send, Recv, Copy, Reduce)):
+                yield (steps,)
+            elif steps := tuple(steps):
+                yield steps
+
+    def _checked(
+        self, rank: int, size: int, root: int, parameters: Mapping[str, object]
+    ) -> dict[str, object]:
+        """The settings of a plan, if there can be one."""
         if not 0 <= rank < size:
             raise ValueError(f"rank must be in 0..{size - 1}, not {rank}")
         if not 0 <= root < size:
             raise ValueError(f"root must be in 0..{size - 1}, not {root}")
         self.require(size)
-        settings = self.settings(parameters)
-        return _plan(
-            self, rank, size, root if self.spec.rooted else 0, tuple(sorted(settings.items()))
-        )
+        return self.settings(parameters)
 
     def __call__(self, rank: int, size: int, **keywords: object) -> Iterator:
         """The rounds, for use by another algorithm: ``yield from ring(rank, size)``."""
