@@ -76,7 +76,7 @@ def one_two_three_doubling(rank: int, size: int) -> Iterator:
     """Send to the ranks 1, 2, 3, 6, 12, ... further on what is known of the ranks before you.
 
     Only at distance 2 the rank's own vector goes along; then results without it double. Fewer
-    combinations than recursive doubling, and at most as many rounds.
+    combinations than recursive doubling, sometimes for one more round.
     """
     before, with_own, arrived = Temp[:], Temp.row(1)[:], Temp.row(2)[:]
     steps = []

@@ -16,7 +16,12 @@ __all__ = ["Summary", "cases", "roots", "sweep", "variants"]
 ALL_ROOTS = 17
 
 #: Values that are tried for the parameters of these names.
-VALUES = {"radix": (2, 3, 4, 5), "segments": (1, 2, 3, 6), "window": (1, 2, 3, 8), "aggregate": (1, 2, 3, 4)}
+VALUES = {
+    "radix": (2, 3, 4, 5),
+    "segments": (1, 2, 3, 6),
+    "window": (1, 2, 3, 8),
+    "aggregate": (1, 2, 3, 4),
+}
 
 #: Sizes that show whether a requirement is needed.
 SMALL = range(2, 10)

@@ -190,13 +190,13 @@ def _plans(
 
 def _determinism(world: Rendezvous) -> tuple[bool, bool]:
     """Whether all ranks, and whether all blocks, get their result from the same expression."""
-    by_rank: dict[int, set[int]] = {}
+    by_rank: dict[tuple, set[int]] = {}
     shapes = set()
     for here, memory in zip(world.geometry, world.memory, strict=True):
         for slot, piece in here.after.items():
             value = memory.get(here.alias.get(slot, slot))
             if value is not None:
-                by_rank.setdefault(slot, set()).add(value[2])
-                shapes.add((len(piece.ranks), value[2]))
+                by_rank.setdefault((slot, piece.ranks), set()).add(value[2])
+                shapes.add((piece.ranks, value[2]))
     same_bits = all(len(found) == 1 for found in by_rank.values())
-    return same_bits, len(shapes) == len({length for length, _ in shapes})
+    return same_bits, len(shapes) == len({ranks for ranks, _ in shapes})

@@ -16,12 +16,12 @@ EVERY = [each for name in collectives() for each in algorithms_of(name)]
 
 @pytest.mark.parametrize("algorithm", EVERY, ids=str)
 def test_every_algorithm_is_proved(algorithm):
-    summary = sweep(algorithm, range(1, 14))
+    summary = sweep(algorithm, range(1, 10))
     assert summary.proofs
     assert summary.ok, summary.explain()
 
 
-@pytest.mark.parametrize("size", [17, 31, 32, 33])
+@pytest.mark.parametrize("size", [12, 17, 32, 33])
 @pytest.mark.parametrize("algorithm", EVERY, ids=str)
 def test_larger_sizes(algorithm, size):
     if algorithm.requires and set(algorithm.unmet(size)) - {"commutative"}:
