@@ -90,12 +90,12 @@ def check_root(root: object, size: int) -> int:
 
 
 def is_in_place(buffer: object) -> bool:
-    """True for MPI.IN_PLACE."""
-    return buffer is MPI.IN_PLACE
+    """True for MPI.IN_PLACE, and for None, which mpi4py takes for it."""
+    return buffer is None or buffer is MPI.IN_PLACE
 
 
 def refuse_in_place(buffer: object, what: str) -> None:
-    if is_in_place(buffer):
+    if buffer is MPI.IN_PLACE:
         raise fail(MPI.ERR_BUFFER, f"MPI.IN_PLACE cannot be {what}")
 
 

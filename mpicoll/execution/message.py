@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from mpi4py import MPI
 
+from mpicoll.errors import fail
 from mpicoll.execution.datatypes import Kind, half_kind, is_half, kind_of, lookup
 
 __all__ = ["Message", "Vector", "read_message", "read_vector", "read_vector_w"]
@@ -190,9 +191,9 @@ def read_message(message: object, *, writable: bool, blocks: int = 1) -> Message
     if o_count is not None:
         count = index(o_count)
         if count < 0:
-            raise ValueError(f"message: negative count {count}")
+            raise fail(MPI.ERR_COUNT, f"message: negative count {count}")
         if count and buffer is None:
-            raise ValueError(f"message: buffer is None but count is {count}")
+            raise fail(MPI.ERR_BUFFER, f"message: buffer is None but count is {count}")
         _check_room(buffer, length, kind, count * blocks)
         return Message(address, count, kind, memory)
     entries = _entries(length, kind) if length else 0
@@ -236,7 +237,7 @@ def read_vector(message: object, *, writable: bool, blocks: int) -> Vector:
     else:
         counts = (index(o_counts),) * blocks
     if any(count < 0 for count in counts):
-        raise ValueError(f"message: negative count in {counts}")
+        raise fail(MPI.ERR_COUNT, f"message: negative count in {counts}")
     if o_displs is None:
         starts, at = [], 0
         for count in counts:
@@ -248,7 +249,7 @@ def read_vector(message: object, *, writable: bool, blocks: int) -> Vector:
     else:
         displs = tuple(index(o_displs) * b for b in range(blocks))
     if buffer is None and any(counts):
-        raise ValueError(f"message: buffer is None but counts are {counts}")
+        raise fail(MPI.ERR_BUFFER, f"message: buffer is None but counts are {counts}")
     if kind.dense and buffer is not MPI.BOTTOM:
         for block, (count, displ) in enumerate(zip(counts, displs, strict=True)):
             if count and not 0 <= displ * kind.extent <= length - count * kind.size:
@@ -283,7 +284,7 @@ def read_vector_w(message: object, *, writable: bool, blocks: int) -> Vector:
     counts = _spread(counts, blocks, "counts")
     displs = _spread(displs, blocks, "displacements")
     if any(count < 0 for count in counts):
-        raise ValueError(f"message: negative count in {counts}")
+        raise fail(MPI.ERR_COUNT, f"message: negative count in {counts}")
     types = list(types)
     if len(types) != blocks:
         raise ValueError(f"message: expecting {blocks} datatypes, got {len(types)}")
