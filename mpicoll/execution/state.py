@@ -33,8 +33,11 @@ NATIVE_COLLECTIVES = frozenset(
         "Neighbor_allgather Neighbor_allgatherv Neighbor_alltoall Neighbor_alltoallv "
         "Neighbor_alltoallw"
     ).split()
-    for prefix, suffix in (("", ""), ("I", ""), ("", "_init"))
-    for name in (name[0].lower() + name[1:] if prefix else name,)
+    for prefix, name, suffix in (
+        ("", name, ""),
+        ("I", name[0].lower() + name[1:], ""),
+        ("", name, "_init"),
+    )
 ) | frozenset(
     "barrier bcast reduce allreduce scan exscan scatter gather allgather alltoall "
     "neighbor_allgather neighbor_alltoall".split()
@@ -75,6 +78,8 @@ class State:
         self.largest_tag = native.COMM_WORLD.Get_attr(MPI.TAG_UB)
         self.calls = 0
         self.plans: dict[tuple, Bound] = {}
+        self.scratch_bytes = 0
+        self.shortcuts: dict[tuple, tuple] = {}
         self.sides: Sides | None = None
 
     def next_tag(self, persistent: bool = False) -> int:
@@ -89,8 +94,11 @@ class State:
 
     def perform(
         self, call: Call, tag: int, name: str | None, parameters: dict[str, object]
-    ) -> None:
-        """Run a call to its end, by the named algorithm or by the one that is chosen for it."""
+    ) -> tuple | None:
+        """Run a call to its end, by the named algorithm or by the one that is chosen for it.
+
+        Returns the key under which the bound plan is kept, None if it is not.
+        """
         key, bound = self.take(call, name, parameters)
         if progress.pending:
             # Others may wait for what is pending here before they join this call.
@@ -101,6 +109,19 @@ class State:
         else:
             blocking.run(bound, self.channel, tag)
         self.give_back(key, bound)
+        return key
+
+    def again(self, shortcut: tuple, tag: int) -> bool:
+        """Run a call like one before, known by its `shortcut`; False if that is not possible."""
+        key = self.shortcuts.get(shortcut)
+        bound = self.plans.pop(key, None)
+        if bound is None or progress.pending:
+            if bound is not None:
+                self.plans[key] = bound
+            return False
+        blocking.run(bound, self.channel, tag)
+        self.plans[key] = bound
+        return True
 
     def start(
         self, call: Call, tag: int, name: str | None, parameters: dict[str, object]
@@ -135,6 +156,7 @@ class State:
             # Whoever runs a plan has taken it out, so that it never runs twice at a time.
             bound = self.plans.pop(key, None)
             if bound is not None:
+                self.scratch_bytes -= bound.scratch_bytes
                 return key, bound
         if algorithm is None:
             return key, bind(call.fixed[0], call, call.fixed[1])
@@ -158,15 +180,17 @@ class State:
             return
         twin = self.plans.pop(key, None)
         if twin is not None:
-            twin.free()
+            self._drop(twin)
         self.plans[key] = bound
-        scratch = (
-            sum(plan.scratch_bytes for plan in self.plans.values()) if bound.scratch_bytes else 0
-        )
-        while len(self.plans) > self.MOST_PLANS or scratch > self.MOST_SCRATCH:
-            oldest = self.plans.pop(next(iter(self.plans)))
-            scratch -= oldest.scratch_bytes
-            oldest.free()
+        self.scratch_bytes += bound.scratch_bytes
+        while len(self.plans) > self.MOST_PLANS or self.scratch_bytes > self.MOST_SCRATCH:
+            self._drop(self.plans.pop(next(iter(self.plans))))
+        if len(self.shortcuts) > 4 * self.MOST_PLANS:
+            self.shortcuts.clear()
+
+    def _drop(self, bound: Bound) -> None:
+        self.scratch_bytes -= bound.scratch_bytes
+        bound.free()
 
     def close(self) -> None:
         """Free what belongs to the communicator that is being freed."""
