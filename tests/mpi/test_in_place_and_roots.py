@@ -166,3 +166,21 @@ def test_inverses(ours, rank, size):
     ours.Reduce(x, y, root=0)
     ours.Bcast(y, 0)
     assert np.array_equal(y, back)
+
+
+def test_none_is_in_place_for_the_sender_as_in_mpi4py(ours, rank, size):
+    ours.Allreduce(None, x := np.array([rank + 1]))
+    assert x[0] == size * (size + 1) // 2
+    box = np.full(size, -1)
+    box[rank] = rank
+    ours.Allgather(None, box)
+    assert box.tolist() == list(range(size))
+    ours.Scan(None, x := np.array([rank]))
+    assert x[0] == rank * (rank + 1) // 2
+    for root in range(size):
+        me = rank == root
+        x = np.array([rank + 1])
+        ours.Reduce(None if me else x, x if me else None, root=root)
+        assert x[0] == (size * (size + 1) // 2 if me else rank + 1)
+        ours.Scatter(box if me else None, None if me else x, root)
+        assert me or x[0] == rank
