@@ -87,8 +87,10 @@ class Reduction:
             return []
         if self.ufunc is not None:
             *operands, out = (self._array(address, count) for address in (left, right, into))
-            # Named, as NumPy deprecates a third positional argument of minimum and maximum.
-            return [partial(self.ufunc, *operands, out=out)]
+            if self.ufunc in (np.maximum, np.minimum):
+                # NumPy deprecates their third positional argument, which is twice as fast.
+                return [partial(self.ufunc, *operands, out=out)]
+            return [partial(self.ufunc, *operands, out)]
         if into == right:
             return [self._local(left, right, count)]
         if into == left and self.exchange:
