@@ -115,6 +115,7 @@ def half_kind(dtype: np.dtype) -> Kind:
     return replace(two, dtype=dtype, handle=dtype.name, original=dtype.name)
 
 
+@lru_cache(maxsize=256)
 def is_half(dtype: np.dtype | None) -> bool:
     """True for the floating-point types of 16 bits."""
     return dtype is not None and dtype.name in ("float16", "bfloat16")

@@ -30,6 +30,8 @@ __all__ = ["Progress", "progress", "wait_all"]
 
 #: How long an operation is left alone before the helper thread moves it, in seconds.
 PATIENCE = 1e-3
+#: Looks for something to do, PATIENCE apart, before the helper thread falls asleep.
+DROWSY = 20
 #: Pause of the helper thread between two rounds when it is asked for overlap, in seconds.
 PAUSE = 5e-5
 #: Unsuccessful polls before the processor is offered to others.
@@ -53,6 +55,7 @@ class Progress:
         self.pending: dict[Operation, None] = {}
         self.mode = os.environ.get("MPICOLL_PROGRESS", "auto")
         self._wake = threading.Event()
+        self._asleep = False
         self._thread: threading.Thread | None = None
         self._stopped = False
 
@@ -69,7 +72,8 @@ class Progress:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="mpicoll", daemon=True)
                 self._thread.start()
-            self._wake.set()
+            if self._asleep:
+                self._wake.set()
 
     def move(self) -> None:
         """Move every pending operation that nobody else is moving."""
@@ -112,12 +116,19 @@ class Progress:
         return polls
 
     def _run(self) -> None:
+        idle = 0
         while not self._stopped:
-            overlap = self.mode == "thread"
-            if not self.pending:
-                self._wake.wait()
+            # To wake a thread costs more than a short collective, so this one falls asleep only
+            # after some time with nothing to do.
+            idle = 0 if self.pending else idle + 1
+            if idle > DROWSY:
+                self._asleep = True
+                if not self.pending:
+                    self._wake.wait()
+                self._asleep = False
                 self._wake.clear()
-                continue
+                idle = 0
+            overlap = self.mode == "thread" and self.pending
             time.sleep(PAUSE if overlap else PATIENCE)
             now = time.monotonic()
             for operation in list(self.pending):
