@@ -17,6 +17,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "list": ("list", "list the algorithms, their costs, and their names elsewhere"),
     "show": ("show", "show an algorithm step by step, and its text"),
     "emit": ("emit", "print an algorithm as a straight-line mpi4py program"),
+    "cost": ("cost", "say what algorithms cost, as declared, as counted, and at least"),
 }
 
 
