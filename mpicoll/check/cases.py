@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mpicoll.analysis.sweep import variants
+from mpicoll.check.elements import gapped
 from mpicoll.check.forms import FORMS
-from mpicoll.check.kinds import Kind, gapped, moving_kinds, reducing_kinds
+from mpicoll.check.kinds import Kind, moving_kinds, reducing_kinds
 from mpicoll.check.methods import Method
 from mpicoll.registry import Algorithm, algorithms_of
 

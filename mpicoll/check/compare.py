@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mpicoll.check.layouts import Layout
 from mpicoll.check.memory import Area, Place
-from mpicoll.check.methods import Layout
 
 __all__ = ["Fault", "Target", "compare"]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpicoll.check.kinds import Element
+from mpicoll.check.elements import Element
 
 __all__ = ["Area", "Place", "Slot"]
 

@@ -60,7 +60,9 @@ def describe(
         return f"combines different elements, of {_spelled(ranks)}"
     if origin != (expected["block"], expected["index"]):
         return f"is the result for element {origin[1]} instead of {expected['index']}"
-    if ranks == due or (not ordered and sorted(ranks) == sorted(due)):
+    if not ordered:
+        ranks, due = sorted(ranks), sorted(due)
+    if ranks == due:
         return ""
     missing, extra = Counter(due) - Counter(ranks), Counter(ranks) - Counter(due)
     faults = []

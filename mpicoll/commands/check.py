@@ -190,7 +190,7 @@ def _grouped(title: str, what: str, directory: Path) -> str:
     """What the ranks wrote into their files of that name, equal texts together."""
     files = sorted(directory.glob(f"{what}-*"))
     said = {int(file.name.split("-")[1]): file.read_text().rstrip("\0") for file in files}
-    lines = [f"mpicoll: {title}"]
+    lines = [f"mpicoll: {title}" if said else "mpicoll: no case was made"]
     for ranks, text in group(said):
         lines.append(f"  {ranks_text(ranks)}: " + text.replace("\n", "\n    "))
     return "\n".join(lines)
