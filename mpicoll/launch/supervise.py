@@ -158,21 +158,21 @@ def _supervise(
     )
     ranks: list[RankReport] = []
     clock = time.time()
-    try:
-        output = _Output(process.stdout, echo, on_line)
-        verdict, ranks = _watch(process, output, reports, n, started + timeout)
-        seconds = time.monotonic() - started
-        if verdict != "ended":
-            ask_places(reports, ranks)
-            output.drain(TICK)
-            output.hush()  # what mpiexec says about being ended by us is no news
-    finally:
-        pids = [r.pid for r in ranks or gather(reports, n) if r.pid]
-        end_tree(process, f"MPICOLL_REPORT={reports}", pids, LAUNCHER_PATIENCE)
-        if process.returncode:
-            remove_orphaned_segments(clock)
-    output.drain(1.0)
-    process.stdout.close()
+    with process.stdout:
+        try:
+            output = _Output(process.stdout, echo, on_line)
+            verdict, ranks = _watch(process, output, reports, n, started + timeout)
+            seconds = time.monotonic() - started
+            if verdict != "ended":
+                ask_places(reports, ranks)
+                output.drain(TICK)
+                output.hush()  # what mpiexec says about being ended by us is no news
+        finally:
+            pids = [r.pid for r in ranks or gather(reports, n) if r.pid]
+            end_tree(process, f"MPICOLL_REPORT={reports}", pids, LAUNCHER_PATIENCE)
+            if process.returncode:
+                remove_orphaned_segments(clock)
+        output.drain(1.0)
     status = process.returncode if process.returncode >= 0 else 128 - process.returncode
     status = 0 if verdict == "finished" else status
     if verdict != "timeout":
