@@ -8,7 +8,7 @@ global mutable state of the package.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -17,6 +17,7 @@ from types import MappingProxyType
 from mpicoll.formula import evaluate
 from mpicoll.spec import Spec, spec_of
 from mpicoll.steps import Chunk, Copy, Plan, Recv, Reduce, Round, Send, Step
+from mpicoll.topology import node_groups
 
 __all__ = [
     "Algorithm",
@@ -33,6 +34,7 @@ REQUIREMENTS = {
     "power_of_two": "the number of ranks must be a power of two",
     "even_size": "the number of ranks must be even",
     "equal_blocks": "all ranks must have blocks of equal size",
+    "equal_nodes": "all nodes must have the same number of ranks",
     "commutative": "the operation must be commutative",
 }
 
@@ -129,23 +131,40 @@ class Algorithm:
         return int(rounds), volume, reduced
 
     def _value(self, formula: str, size: int, settings: Mapping[str, object]) -> Fraction:
-        symbols = {k: v for k, v in settings.items() if isinstance(v, int)}
+        symbols: dict[str, object] = {k: v for k, v in settings.items() if isinstance(v, int)}
+        if "nodes" in settings:
+            symbols |= _layout_symbols(settings["nodes"], size, settings.get("root", 0))
         return evaluate(formula, size, **symbols)
 
-    def unmet(self, size: int, *, commutative: bool = True, equal_blocks: bool = True) -> list[str]:
-        """The requirements that do not hold, by name."""
+    def unmet(
+        self,
+        size: int,
+        *,
+        commutative: bool = True,
+        equal_blocks: bool = True,
+        nodes: Sequence[int] | None = None,
+    ) -> list[str]:
+        """The requirements that do not hold, by name; `nodes` is the node number of each rank."""
         holds = {
             "power_of_two": size & (size - 1) == 0,
             "even_size": size % 2 == 0 or size == 1,
             "equal_blocks": equal_blocks,
+            "equal_nodes": len(set(map(len, node_groups(nodes, size)))) == 1,
             "commutative": commutative,
         }
         required = self.requires + (("commutative",) if self.order == "commutative" else ())
         return [name for name in required if not holds[name]]
 
-    def require(self, size: int, *, commutative: bool = True, equal_blocks: bool = True) -> None:
+    def require(
+        self,
+        size: int,
+        *,
+        commutative: bool = True,
+        equal_blocks: bool = True,
+        nodes: Sequence[int] | None = None,
+    ) -> None:
         """Raise RequirementError, naming what does not hold, if the algorithm cannot serve."""
-        unmet = self.unmet(size, commutative=commutative, equal_blocks=equal_blocks)
+        unmet = self.unmet(size, commutative=commutative, equal_blocks=equal_blocks, nodes=nodes)
         if unmet:
             reasons = "; ".join(f"{REQUIREMENTS[name]} ({name})" for name in unmet)
             others = [
@@ -192,8 +211,12 @@ class Algorithm:
             raise ValueError(f"rank must be in 0..{size - 1}, not {rank}")
         if not 0 <= root < size:
             raise ValueError(f"root must be in 0..{size - 1}, not {root}")
-        self.require(size)
-        return self.settings(parameters)
+        settings = self.settings(parameters)
+        nodes = settings.get("nodes")
+        if nodes is not None and len(nodes) != size:
+            raise ValueError(f"{self}: nodes names the node of each of {size} ranks, not {nodes!r}")
+        self.require(size, nodes=nodes)
+        return settings
 
     def __call__(self, rank: int, size: int, **keywords: object) -> Iterator:
         """The rounds, for use by another algorithm: ``yield from ring(rank, size)``."""
@@ -201,6 +224,17 @@ class Algorithm:
 
     def __str__(self) -> str:
         return f"{self.collective} {self.name}"
+
+
+def _layout_symbols(nodes: Sequence[int] | None, size: int, root: int) -> dict[str, object]:
+    groups = node_groups(nodes, size)
+    first = next(n for n, members in enumerate(groups) if root in members)
+    counts = [len(members) for members in groups[first:] + groups[:first]]
+    return {
+        "N": len(counts),
+        "L": max(counts),
+        "ranks": lambda node: counts[int(node) % len(counts)],
+    }
 
 
 @lru_cache(maxsize=4096)

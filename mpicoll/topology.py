@@ -6,6 +6,7 @@ Trees are trees of *relative* ranks, so that the root is 0; `None` stands for "n
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "knomial_tree",
     "largest_divisor",
     "negabinary_peer",
+    "node_groups",
 ]
 
 
@@ -216,3 +218,15 @@ def largest_divisor(size: int) -> int:
     (3, 1)
     """
     return max(d for d in range(1, math.isqrt(size) + 1) if size % d == 0)
+
+
+def node_groups(nodes: Sequence[int] | None, size: int) -> list[list[int]]:
+    """The ranks of every node, nodes in the order of their first rank; None is one node.
+
+    >>> node_groups((7, 7, 2, 7), 4)
+    [[0, 1, 3], [2]]
+    """
+    groups: dict[int, list[int]] = {}
+    for rank, node in enumerate(nodes or (0,) * size):
+        groups.setdefault(node, []).append(rank)
+    return list(groups.values())

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from mpicoll.algorithms.layout import Nodes, place
 from mpicoll.registry import algorithm
 from mpicoll.steps import Copy, Input, Output, Recv, Send, Temp, wrap
 from mpicoll.topology import distances, largest_divisor
@@ -161,28 +162,51 @@ def two_step(rank: int, size: int) -> Iterator:
     blocks of many experts. The grid is as square as P allows; if P is prime it is one row.
     """
     width = size // largest_divisor(size)
-    row, column = rank // width * width, rank % width
-    rows = range(0, size, width)
-    one_row = len(rows) == 1
-    mates = [row + other for other in range(width) if other != column]
-    to_column = {mate: [other + mate - row for other in rows] for mate in mates}
-    gathered = Output if one_row else Temp
-    steps = [Send(mate, Input[blocks]) for mate, blocks in to_column.items()]
-    for mate in [*mates, rank]:
-        slots = [mate] if one_row else [(mate - row) * len(rows) + i for i in range(len(rows))]
-        if mate == rank:
-            steps.append(Copy(Input[[other + column for other in rows]], gathered[slots]))
-        else:
-            steps.append(Recv(mate, gathered[slots]))
-    yield tuple(steps)
-    if one_row:
+    rows = [list(range(first, first + width)) for first in range(0, size, width)]
+    yield from _over_grid(rank, rows)
+
+
+@algorithm(
+    "alltoall",
+    rounds="min(1, L-1) + min(1, N-1)",
+    volume="(2P - L - N) m/P",
+    requires=("equal_blocks", "equal_nodes"),
+    aka={"openmpi": "han (smsc)", "ucc": "cl/hier"},
+)
+def hierarchical(rank: int, size: int, *, nodes: Nodes = None) -> Iterator:
+    """Blocks go inside the node to the rank of the right lane, then along the lane to their node.
+
+    Between two nodes each rank sends one message, with the blocks of all ranks of its node.
+    """
+    yield from _over_grid(rank, place(rank, size, nodes).nodes)
+
+
+def _over_grid(rank: int, rows: list[list[int]]) -> Iterator:
+    """Along the row to the right column, then along the column; `rows` are of equal length."""
+    mine = next(row for row in rows if rank in row)
+    column, height = mine.index(rank), len(rows)
+    if height == 1:
+        yield from windowed(rank, len(mine), window=len(mine))
         return
-    steps = []
-    for number, other in enumerate(rows):
-        slots = [mate * len(rows) + number for mate in range(width)]
-        if other == row:
-            steps.append(Copy(Temp[slots], Output[row : row + width]))
+    steps: list = []
+    for other, mate in enumerate(mine):
+        blocks = [row[other] for row in rows]
+        if mate == rank:
+            steps.append(Copy(Input[blocks], Temp[_slots(other, height)]))
         else:
-            steps.append(Send(other + column, Temp[slots]))
-            steps.append(Recv(other + column, Output[other : other + width]))
+            steps.append(Send(mate, Input[blocks]))
+            steps.append(Recv(mate, Temp[_slots(other, height)]))
     yield tuple(steps)
+    steps = []
+    for number, row in enumerate(rows):
+        slots = [other * height + number for other in range(len(row))]
+        if row is mine:
+            steps.append(Copy(Temp[slots], Output[row]))
+        else:
+            steps.append(Send(row[column], Temp[slots]))
+            steps.append(Recv(row[column], Output[row]))
+    yield tuple(steps)
+
+
+def _slots(column: int, height: int) -> range:
+    return range(column * height, (column + 1) * height)

@@ -78,7 +78,7 @@ def ring(rank: int, size: int) -> Iterator:
     "barrier",
     rounds="2q",
     volume="0",
-    aka={"openmpi": "tree", "mpich": "smp"},
+    aka={"openmpi": "tree"},
 )
 def tree(rank: int, size: int) -> Iterator:
     """Everybody waits for its children in a tree, tells its parent, and waits to be let go.
@@ -100,7 +100,7 @@ def tree(rank: int, size: int) -> Iterator:
     rounds="logceil(radix, P)",
     volume="0",
     cites="Hoefler et al. 2006",
-    aka={"mpich": "k_dissemination", "ucc": "knomial"},
+    aka={"mpich": "k_dissemination"},
 )
 def k_dissemination(rank: int, size: int, *, radix: int = 4) -> Iterator:
     """Tell radix - 1 ranks further on, and wait for as many behind, further away in each round.

@@ -98,7 +98,7 @@ def reduce_then_scatter(rank: int, size: int) -> Iterator:
     volume="m(P-1)/P",
     reduced="m(P-1)/P",
     order="commutative",
-    aka={"mpich": "pairwise", "ucc": "knomial (linear)"},
+    aka={"mpich": "pairwise"},
 )
 def pairwise(rank: int, size: int) -> Iterator:
     """In round i send the rank i ahead its block, and add to yours what comes from i behind.

@@ -68,6 +68,8 @@ def cases(algorithm: Algorithm, sizes: Iterable[int]) -> Iterator[dict[str, obje
         if set(algorithm.unmet(size)) - {"commutative"}:
             continue
         for parameters in variants(algorithm, size):
+            if "equal_nodes" in algorithm.unmet(size, nodes=parameters.get("nodes")):
+                continue
             for root in roots(algorithm, size):
                 for in_place in (False, True):
                     if not in_place or has_in_place(algorithm, size, root):

@@ -176,7 +176,7 @@ def _plans(
     parameters: Mapping[str, object],
     report,
 ) -> Sequence[Plan]:
-    algorithm.require(size)
+    algorithm.require(size, nodes=algorithm.settings(parameters).get("nodes"))
     plans = []
     for rank in range(size):
         try:
