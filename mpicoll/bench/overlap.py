@@ -2,47 +2,42 @@
 
 As in the OSU micro-benchmarks: the computation is made as long as the collective alone takes, both
 are done at once, and ``overlap = 1 - (together - computation) / collective``, at least 0 and at
-most 1. The time of a repetition is that of its slowest rank; figures are medians.
+most 1. The time of a repetition is that of its slowest rank; figures are medians. The three are
+measured in turn, for native MPI and for ours without and with the progress thread.
 """
 
 from __future__ import annotations
 
-import statistics
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 from mpi4py import MPI
 
 import mpicoll
+from mpicoll.bench.figures import summarise
+from mpicoll.bench.options import Options, Task
+from mpicoll.bench.result import row
+from mpicoll.bench.timing import Action, Limits, measure
+from mpicoll.bench.work import Work
 from mpicoll.execution.progress import progress
 
-__all__ = ["Overlap", "measure"]
+__all__ = ["measured", "overlap_of"]
+
+THREAD = "mpicoll, MPICOLL_PROGRESS=thread"
 
 
-@dataclass(frozen=True)
-class Overlap:
-    """One row: who communicated how many bytes, times in seconds, and the overlap (0 to 1)."""
+def overlap_of(collective: float, computation: float, together: float) -> float:
+    """The part of the collective's time that the computation hid, from 0 to 1.
 
-    who: str
-    nbytes: int
-    collective: float
-    computation: float
-    together: float
-
-    @property
-    def overlap(self) -> float:
-        """The part of the collective's time that the computation hid."""
-        hidden = 1 - (self.together - self.computation) / self.collective
-        return min(1.0, max(0.0, hidden))
-
-    def row(self) -> dict:
-        """The figures by name, for JSON."""
-        return {**asdict(self), "overlap": self.overlap}
+    >>> overlap_of(2.0, 2.0, 2.5)
+    0.75
+    """
+    return min(1.0, max(0.0, 1 - (together - computation) / collective))
 
 
-class _Work:
+class _Computation:
     """A computation of one thread that can be made as long as wished, in pieces of some 50 us."""
 
     def __init__(self) -> None:
@@ -58,60 +53,94 @@ class _Work:
             np.exp(self.numbers, out=self.out)
 
 
-def _slowest(comm: MPI.Intracomm, action: Callable[[], None], repetitions: int) -> float:
-    times = np.empty(repetitions)
-    for i in range(repetitions):
-        comm.Barrier()
-        start = time.perf_counter()
-        action()
-        times[i] = time.perf_counter() - start
-    comm.Allreduce(MPI.IN_PLACE, times, MPI.MAX)
-    return statistics.median(times.tolist())
+def measured(comm: MPI.Intracomm, task: Task, options: Options) -> Iterator[list[dict]]:
+    """The rows of each size; collective on `comm`, one of MPI's own."""
+    ours = mpicoll.Intracomm(comm.Dup())
+    compute = _Computation()
+    mode = progress.mode
+    try:
+        for nbytes in task.sizes:
+            work = Work(comm, task.collective, nbytes, options.dtype, options.op, options.root)
+            yield _size(comm, ours, task, options, work, compute)
+    finally:
+        progress.mode = mode
+        ours.Free()
 
 
-def measure(comm: MPI.Intracomm, sizes: list[int], repetitions: int) -> list[Overlap]:
-    """Rows for native Iallreduce and for ours without and with the progress thread.
-
-    `comm` is a plain communicator; `sizes` are bytes of float32. Rows are the same on all ranks.
-    """
-    ours = mpicoll.wrap(comm)
-    work = _Work()
+def _size(
+    comm: MPI.Intracomm,
+    ours: MPI.Intracomm,
+    task: Task,
+    options: Options,
+    work: Work,
+    compute: _Computation,
+) -> list[dict]:
+    name = f"I{work.method.name.lower()}"
+    contenders = [("mpicoll", ours, "auto")]
+    if "native" in options.against:
+        contenders.insert(0, ("native", comm, "auto"))
+    if MPI.Query_thread() == MPI.THREAD_MULTIPLE:
+        contenders.append((THREAD, ours, "thread"))
+    limits = Limits(options.iterations, options.seconds)
+    alone = [
+        Action(partial(_finish, partial(getattr(owner, name), *work.arguments)), _mode(mode))
+        for _, owner, mode in contenders
+    ]
+    estimates = [summarise(own).p50 for own in measure(comm, alone, Limits(5, limits.seconds))]
+    pieces = [max(1, round(seconds / compute.piece)) for seconds in estimates]
+    pieces = comm.bcast(pieces)
+    actions = []
+    for (_, owner, mode), own, count in zip(contenders, alone, pieces, strict=True):
+        start = partial(getattr(owner, name), *work.arguments)
+        actions += [
+            own,
+            Action(partial(compute, count), _mode(mode)),
+            Action(partial(_finish, start, partial(compute, count)), _mode(mode)),
+        ]
+    times = measure(comm, actions, limits)
+    verified = _verify(comm, work, alone)
     rows = []
-    for nbytes in sizes:
-        send, receive = np.ones(nbytes // 4, "f4"), np.zeros(nbytes // 4, "f4")
-        for who, communicator, mode in (
-            ("native", comm, progress.mode),
-            ("mpicoll", ours, "auto"),
-            ("mpicoll, MPICOLL_PROGRESS=thread", ours, "thread"),
-        ):
-            before, progress.mode = progress.mode, mode
-            rows.append(_row(comm, communicator, who, send, receive, work, repetitions))
-            progress.mode = before
+    for i, (who, _, _) in enumerate(contenders):
+        collective, computation, together = (summarise(own) for own in times[3 * i : 3 * i + 3])
+        independent = {
+            "group": task.group,
+            "collective": task.collective,
+            "form": "non-blocking",
+            "library": who.split(",")[0],
+            "candidate": who,
+            "ranks": work.size,
+            "root": options.root,
+            "dtype": options.dtype,
+            "op": options.op,
+            "nbytes": work.nbytes,
+        }
+        more = {
+            "computation": computation.p50,
+            "collective_alone": collective.p50,
+            "overlap": overlap_of(collective.p50, computation.p50, together.p50),
+            "verified": verified[i],
+        }
+        rows.append(row(independent, together, **more))
     return rows
 
 
-def _row(
-    comm: MPI.Intracomm,
-    communicator: MPI.Intracomm,
-    who: str,
-    send: np.ndarray,
-    receive: np.ndarray,
-    work: _Work,
-    repetitions: int,
-) -> Overlap:
-    def alone() -> None:
-        communicator.Iallreduce(send, receive).Wait()
+def _finish(start: Callable[[], MPI.Request], compute: Callable[[], None] | None = None) -> None:
+    request = start()
+    if compute is not None:
+        compute()
+    request.Wait()
 
-    _slowest(comm, alone, 3)
-    collective = _slowest(comm, alone, repetitions)
-    pieces = max(1, round(collective / work.piece))
-    pieces = int(comm.allreduce(pieces, op=MPI.MAX))
-    computation = _slowest(comm, lambda: work(pieces), repetitions)
 
-    def both() -> None:
-        request = communicator.Iallreduce(send, receive)
-        work(pieces)
-        request.Wait()
+def _mode(mode: str) -> Callable[[], None]:
+    return partial(setattr, progress, "mode", mode)
 
-    together = _slowest(comm, both, repetitions)
-    return Overlap(who, send.nbytes, collective, computation, together)
+
+def _verify(comm: MPI.Intracomm, work: Work, actions: list[Action]) -> list[bool]:
+    work.expect(comm)
+    verified = []
+    for each in actions:
+        work.reset()
+        each.before()
+        each.run()
+        verified.append(work.right(comm))
+    return verified

@@ -1,0 +1,114 @@
+"""Results as JSON and CSV: what was chosen (independent) apart from what came out (dependent)."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from mpicoll.bench.figures import Summary, bus_factor, geometric_mean
+from mpicoll.bench.sizes import CLASSES
+
+__all__ = ["DEPENDENT", "FORMAT", "INDEPENDENT", "means", "row", "write_csv", "write_json"]
+
+#: Raised when a reader of the files would have to change.
+FORMAT = 1
+
+INDEPENDENT = (
+    "group",
+    "collective",
+    "form",
+    "library",
+    "candidate",
+    "algorithm",
+    "parameters",
+    "ranks",
+    "root",
+    "dtype",
+    "op",
+    "nbytes",
+)
+DEPENDENT = (
+    "iterations",
+    "avg",
+    "min",
+    "max",
+    "p50",
+    "p99",
+    "algbw",
+    "busbw",
+    "over_native",
+    "over_floor",
+    "verified",
+)
+
+
+def row(independent: dict[str, object], times: Summary, **more: object) -> dict[str, dict]:
+    """One row: seconds, bytes per second, ratios of medians; what does not apply is null."""
+    nbytes = independent["nbytes"]
+    bandwidth = nbytes / times.p50 if nbytes else None
+    factor = bus_factor(independent["collective"] or "", independent["ranks"])
+    dependent = {
+        **vars(times),
+        "algbw": bandwidth,
+        "busbw": bandwidth and bandwidth * factor,
+        **more,
+    }
+    return {
+        "independent": {name: independent.get(name) for name in INDEPENDENT},
+        "dependent": {name: dependent.get(name) for name in DEPENDENT}
+        | {name: value for name, value in dependent.items() if name not in DEPENDENT},
+    }
+
+
+def means(rows: Iterable[dict]) -> list[dict[str, object]]:
+    """Geometric means of the ratios for each collective, candidate and class of sizes."""
+    series: dict[tuple, list[dict]] = {}
+    for each in rows:
+        chosen = each["independent"]
+        if chosen["library"] != "floor":
+            key = tuple(chosen[name] for name in ("group", "collective", "form", "candidate"))
+            series.setdefault(key, []).append(each)
+    found = []
+    for (group, collective, form, candidate), members in series.items():
+        for name, low, high in CLASSES:
+            inside = [m["dependent"] for m in members if low <= m["independent"]["nbytes"] <= high]
+            entry = {
+                "group": group,
+                "collective": collective,
+                "form": form,
+                "candidate": candidate,
+                "class": name,
+                "sizes": len(inside),
+            }
+            for ratio in ("over_native", "over_floor"):
+                known = [each[ratio] for each in inside if each.get(ratio)]
+                entry[ratio] = geometric_mean(known) if known else None
+            if inside:
+                found.append(entry)
+    return found
+
+
+def write_json(path: str, facts: dict[str, object]) -> None:
+    """Write everything; the file appears whole or not at all."""
+    _replace(path, json.dumps(facts, indent=1) + "\n")
+
+
+def write_csv(path: str, rows: Iterable[dict]) -> None:
+    """One line per row, with a column for each variable of either kind."""
+    flat = [each["independent"] | each["dependent"] for each in rows]
+    columns = dict.fromkeys([*INDEPENDENT, *DEPENDENT, *(name for each in flat for name in each)])
+    temporary = f"{path}.tmp"
+    with open(temporary, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(columns))
+        writer.writeheader()
+        writer.writerows(flat)
+    os.replace(temporary, path)
+
+
+def _replace(path: str, text: str) -> None:
+    temporary = f"{path}.tmp"
+    Path(temporary).write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
