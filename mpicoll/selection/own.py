@@ -1,75 +1,21 @@
-"""Which algorithm a call gets when it does not ask for one, and why.
+"""mpicoll's own rules.
 
-A choice may depend only on what every rank knows: the number of ranks, the bytes of the whole
-collective (None where ranks cannot know them), whether operands may change places, and whether
-blocks are equal. ``MPICOLL_ALLREDUCE=ring`` in the environment, and likewise for each collective,
-asks for an algorithm from outside.
+They follow the costs of the algorithms: few rounds while vectors are short, little traffic when
+they are long.
 """
 
 from __future__ import annotations
 
-import os
-from functools import lru_cache
-from typing import NamedTuple
-
-from mpicoll.registry import Algorithm, RequirementError, find
-
-__all__ = ["Choice", "choose", "reproducible", "wished"]
+__all__ = ["rule"]
 
 KIB = 1024
 
 
-class Choice(NamedTuple):
-    """An algorithm and the reason for it."""
-
-    algorithm: Algorithm
-    reason: str
-
-
-#: Algorithms that combine ((0 1) 2) 3 ... for every element, whatever its place.
-_REPRODUCIBLE = {
-    "reduce": "ordered",
-    "allreduce": "ordered",
-    "reduce_scatter": "ordered",
-    "scan": "linear",
-    "exscan": "linear",
-}
-
-
-def reproducible(collective: str, name: str | None) -> str:
-    """The algorithm for ``reproducible=True``; RequirementError if another one is asked for.
-
-    Results then have the same bits for every number of elements, in every place of the vector, in
-    every one of these collectives, and from run to run. ValueError where nothing is combined.
-    """
-    wanted = _REPRODUCIBLE.get(collective)
-    if wanted is None:
-        raise ValueError(f"reproducible=True has no meaning in {collective}: nothing is combined")
-    if name not in (None, wanted):
-        raise RequirementError(
-            f"reproducible=True combines operands in one fixed order, which {collective} {name} "
-            f"does not; {collective} {wanted} does"
-        )
-    return wanted
-
-
-def wished(collective: str) -> str | None:
-    """The name of the algorithm that the environment asks for."""
-    return os.environ.get(f"MPICOLL_{collective.upper()}")
-
-
-@lru_cache(maxsize=4096)
-def choose(
+def rule(
     collective: str, size: int, nbytes: int | None, commutative: bool, equal_blocks: bool
-) -> Choice:
-    """The algorithm for a call that names none."""
-    wish = wished(collective)
-    if wish:
-        algorithm = find(collective, wish)
-        algorithm.require(size, commutative=commutative, equal_blocks=equal_blocks)
-        return Choice(algorithm, f"MPICOLL_{collective.upper()}={wish} is set")
-    name, reason = _RULES[collective](size, nbytes, commutative, equal_blocks)
-    return Choice(find(collective, name), reason)
+) -> tuple[str, str]:
+    """The name of an algorithm and the reason for it."""
+    return _RULES[collective](size, nbytes, commutative, equal_blocks)
 
 
 def _is_power_of_two(size: int) -> bool:

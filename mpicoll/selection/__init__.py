@@ -1,0 +1,110 @@
+"""Which algorithm a call gets when it does not ask for one, and why.
+
+A choice may depend only on what every rank knows: the number of ranks, the bytes of the whole
+collective (None where ranks cannot know them), whether operands may change places, and whether
+blocks are equal. From outside, ``MPICOLL_ALLREDUCE=ring``, and likewise for each collective, asks
+for an algorithm, and ``MPICOLL_SELECTOR=mpich`` for the rules of another library. The environment
+is read when a kind of call occurs for the first time, so that later calls do not pay for it; after
+a change, ``mpicoll.selection.choose.cache_clear()`` on every rank makes it count.
+
+Nothing is replaced silently: if the algorithm of a rule is missing or cannot serve, that is an
+error which says so.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from typing import NamedTuple
+
+from mpicoll.registry import Algorithm, RequirementError, find
+from mpicoll.selection import mpich, openmpi, own
+from mpicoll.selection.elsewhere import algorithm_of
+
+__all__ = ["SELECTORS", "Choice", "choose", "decide", "reproducible", "wished"]
+
+#: The rules by name; each gives a name and a reason.
+SELECTORS = {"mpicoll": own.rule, "mpich": mpich.rule, "openmpi": openmpi.rule}
+
+
+class Choice(NamedTuple):
+    """An algorithm and the reason for it."""
+
+    algorithm: Algorithm
+    reason: str
+
+
+#: Algorithms that combine ((0 1) 2) 3 ... for every element, whatever its place.
+_REPRODUCIBLE = {
+    "reduce": "ordered",
+    "allreduce": "ordered",
+    "reduce_scatter": "ordered",
+    "scan": "linear",
+    "exscan": "linear",
+}
+
+
+def reproducible(collective: str, name: str | None) -> str:
+    """The algorithm for ``reproducible=True``; RequirementError if another one is asked for.
+
+    Results then have the same bits for every number of elements, in every place of the vector, in
+    every one of these collectives, and from run to run. ValueError where nothing is combined.
+    """
+    wanted = _REPRODUCIBLE.get(collective)
+    if wanted is None:
+        raise ValueError(f"reproducible=True has no meaning in {collective}: nothing is combined")
+    if name not in (None, wanted):
+        raise RequirementError(
+            f"reproducible=True combines operands in one fixed order, which {collective} {name} "
+            f"does not; {collective} {wanted} does"
+        )
+    return wanted
+
+
+def wished(collective: str) -> str | None:
+    """The name of the algorithm that the environment asks for."""
+    return os.environ.get(f"MPICOLL_{collective.upper()}")
+
+
+@lru_cache(maxsize=4096)
+def choose(
+    collective: str, size: int, nbytes: int | None, commutative: bool, equal_blocks: bool
+) -> Choice:
+    """The algorithm for a call that names none."""
+    wish = wished(collective)
+    if wish:
+        algorithm = find(collective, wish)
+        algorithm.require(size, commutative=commutative, equal_blocks=equal_blocks)
+        return Choice(algorithm, f"MPICOLL_{collective.upper()}={wish} is set")
+    selector = os.environ.get("MPICOLL_SELECTOR") or "mpicoll"
+    return decide(selector, collective, size, nbytes, commutative, equal_blocks)
+
+
+def decide(
+    selector: str,
+    collective: str,
+    size: int,
+    nbytes: int | None,
+    commutative: bool,
+    equal_blocks: bool,
+) -> Choice:
+    """The choice of the named rules.
+
+    RequirementError if their algorithm is not in the catalogue, or cannot serve the call;
+    ValueError if there are no such rules.
+    """
+    if selector not in SELECTORS:
+        raise ValueError(f"no selector {selector!r}: expected one of {', '.join(SELECTORS)}")
+    name, reason = SELECTORS[selector](collective, size, nbytes, commutative, equal_blocks)
+    if selector == "mpicoll":
+        algorithm = find(collective, name)
+    else:
+        algorithm = algorithm_of(selector, collective, name)
+        reason = f"{reason}: {name}"
+    unmet = algorithm.unmet(size, commutative=commutative, equal_blocks=equal_blocks)
+    if unmet:
+        raise RequirementError(
+            f"the rules of {selector} take {algorithm} here ({reason}), "
+            f"which requires {', '.join(unmet)}"
+        )
+    return Choice(algorithm, reason)
