@@ -13,11 +13,13 @@ __all__ = ["COMMANDS", "CommandError", "Exit", "load"]
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "run an unmodified mpi4py program on these collectives"),
     "check": ("check", "run every collective on real processes and compare with native MPI"),
+    "bench": ("bench", "measure collectives against native MPI, gloo and the floor"),
     "prove": ("prove", "prove algorithms for many process counts, without MPI"),
     "list": ("list", "list the algorithms, their costs, and their names elsewhere"),
     "show": ("show", "show an algorithm step by step, and its text"),
     "emit": ("emit", "print an algorithm as a straight-line mpi4py program"),
     "cost": ("cost", "say what algorithms cost, as declared, as counted, and at least"),
+    "simulate": ("simulate", "simulate an algorithm on a network, with its critical path"),
 }
 
 
