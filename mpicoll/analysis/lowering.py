@@ -193,19 +193,22 @@ class _Round:
                 )
         if len(into.slots) == 1:
             return
-        places = {slot: i for i, slot in enumerate(into.slots)}
-        crossed = len(places) < len(into.slots) or any(
-            part.slots != into.slots
-            and any(places.get(slot, i) != i for i, slot in enumerate(part.slots))
+        written = set(into.slots)
+        if len(written) < len(into.slots) or any(
+            self.crossed(part.slots, into.slots)
             for part in parts[:-1]
-        )
-        if crossed:
+            if part.slots != into.slots and not written.isdisjoint(part.slots)
+        ):
             self.fault(
                 "hazard",
                 f"{into.chunk} is written while another block of the step is still read there",
                 step,
                 "operands that are the same blocks in the same order, or others",
             )
+
+    def crossed(self, read: tuple[int, ...], written: tuple[int, ...]) -> bool:
+        places = {slot: i for i, slot in enumerate(written)}
+        return any(places.get(slot, i) != i for i, slot in enumerate(read))
 
     def same_size(self, part: Part, other: Part) -> bool:
         here = self.here
@@ -219,18 +222,17 @@ class _Round:
         """Messages of a round are in flight together, so what arrives may touch nothing else."""
         incoming: dict[int, int] = {}
         for _, part, index in posting.recvs:
-            taken = next((slot for slot in part.slots if slot in incoming), None)
-            if taken is not None:
-                other = self.steps[incoming[taken]]
+            taken = [slot for slot in part.slots if slot in incoming] if incoming else ()
+            if taken or len(set(part.slots)) < len(part.slots):
+                other = self.steps[incoming[taken[0]] if taken else index]
                 self.fault("hazard", f"received into twice, also by {other}", self.steps[index])
             incoming.update(dict.fromkeys(part.slots, index))
         for _, part, index in posting.sends:
-            for slot in part.slots:
-                if slot in incoming:
-                    aliased = self.here.alias and part.chunk.buffer is Input
-                    self.fault(
-                        "aliasing" if aliased else "hazard",
-                        f"sent while {self.steps[incoming[slot]]} receives into the same memory",
-                        self.steps[index],
-                    )
-                    break
+            if not incoming.keys().isdisjoint(part.slots):
+                slot = next(slot for slot in part.slots if slot in incoming)
+                aliased = self.here.alias and part.chunk.buffer is Input
+                self.fault(
+                    "aliasing" if aliased else "hazard",
+                    f"sent while {self.steps[incoming[slot]]} receives into the same memory",
+                    self.steps[index],
+                )

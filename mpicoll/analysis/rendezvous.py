@@ -173,34 +173,35 @@ class Rendezvous:
         return self._read(rank, part, index)
 
     def _check_defined(self, rank: int, part: Part, index: int) -> None:
-        memory = self.memory[rank]
-        for block, slot in zip(part.chunk.blocks, part.slots, strict=True):
-            if slot not in memory:
-                self.fault(
-                    "undefined read",
-                    f"rank {rank} reads {part.chunk.buffer}[{block}], which holds nothing",
-                    rank,
-                    index,
-                    expected="a block that has been given or written",
-                    part=part,
-                    block=block,
-                )
-                return
-        if self.replaced[rank] and part.chunk.buffer is Input:
-            for slot in part.slots:
-                if slot in self.replaced[rank]:
-                    self.fault(
-                        "aliasing",
-                        f"rank {rank} reads Input[{slot}], which in place is Output[{slot}] and "
-                        "has been replaced",
-                        rank,
-                        index,
-                        expected=f"the rank's own {spell(slot, (rank,))}",
-                        got=spell(*self.memory[rank][slot][:2]),
-                        part=part,
-                        block=slot,
-                    )
-                    return
+        memory, replaced = self.memory[rank], self.replaced[rank]
+        if not all(map(memory.__contains__, part.slots)):
+            block = next(
+                block
+                for block, slot in zip(part.chunk.blocks, part.slots, strict=True)
+                if slot not in memory
+            )
+            self.fault(
+                "undefined read",
+                f"rank {rank} reads {part.chunk.buffer}[{block}], which holds nothing",
+                rank,
+                index,
+                expected="a block that has been given or written",
+                part=part,
+                block=block,
+            )
+        elif replaced and part.chunk.buffer is Input and not replaced.isdisjoint(part.slots):
+            slot = next(slot for slot in part.slots if slot in replaced)
+            self.fault(
+                "aliasing",
+                f"rank {rank} reads Input[{slot}], which in place is Output[{slot}] and has been "
+                "replaced",
+                rank,
+                index,
+                expected=f"the rank's own {spell(slot, (rank,))}",
+                got=spell(*memory[slot][:2]),
+                part=part,
+                block=slot,
+            )
 
     def _read(self, rank: int, part: Part, index: int) -> tuple[Value, ...]:
         memory = self.memory[rank]
@@ -212,7 +213,7 @@ class Rendezvous:
             self.replaced[rank].update(
                 slot
                 for slot, value in zip(into.slots, values, strict=False)
-                if slot < self.geometry[rank].blocks and memory.get(slot) != value
+                if slot < self.geometry[rank].blocks and memory.get(slot) is not value
             )
         memory.update(zip(into.slots, values, strict=False))
         if self.trace is not None:

@@ -12,7 +12,7 @@ from mpicoll.registry import REQUIREMENTS, Algorithm
 
 __all__ = ["Summary", "cases", "roots", "sweep", "variants"]
 
-#: Every root is tried up to this many ranks, a sample beyond.
+#: Every root and parameter is tried up to this many ranks, a sample beyond.
 ALL_ROOTS = 17
 
 #: Values that are tried for the parameters of these names.
@@ -37,16 +37,24 @@ def roots(algorithm: Algorithm, size: int) -> Iterable[int]:
 
 
 def variants(algorithm: Algorithm, size: int) -> list[dict[str, object]]:
-    """The parameters to try: the defaults, then other values, one parameter at a time."""
+    """The parameters to try: the defaults, then other values, one parameter at a time.
+
+    Many ranks take one of these values only, in turn from size to size.
+    """
     found: list[dict[str, object]] = [{}]
     for name, default in algorithm.parameters.items():
         if name == "nodes":
-            values: Iterable[object] = _layouts(size)
+            values: Iterable[object] = [
+                nodes
+                for nodes in _layouts(size)
+                if "equal_nodes" not in algorithm.unmet(size, nodes=nodes)
+            ]
         elif isinstance(default, int):
             values = VALUES.get(name, (default + 1,))
         else:
-            values = ()
-        found += [{name: value} for value in values if value != default]
+            continue
+        others = [{name: value} for value in values if value != default]
+        found += others if size <= ALL_ROOTS else [others[size % len(others)]]
     return found
 
 
@@ -68,8 +76,6 @@ def cases(algorithm: Algorithm, sizes: Iterable[int]) -> Iterator[dict[str, obje
         if set(algorithm.unmet(size)) - {"commutative"}:
             continue
         for parameters in variants(algorithm, size):
-            if "equal_nodes" in algorithm.unmet(size, nodes=parameters.get("nodes")):
-                continue
             for root in roots(algorithm, size):
                 for in_place in (False, True):
                     if not in_place or has_in_place(algorithm, size, root):
