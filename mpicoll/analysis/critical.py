@@ -49,7 +49,8 @@ class Segment:
         """What remains of the time of a message or of a send."""
         if self.kind not in ("message", "send"):
             return 0.0
-        return max(0.0, self.seconds - self.overhead - self.latency - self.transfer)
+        rest = self.seconds - self.overhead - self.latency - self.transfer
+        return rest if rest > 1e-12 * self.end else 0.0
 
     def as_json(self) -> dict[str, object]:
         """All there is to know."""

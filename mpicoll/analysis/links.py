@@ -48,7 +48,8 @@ class Links:
         size = len(nodes)
         self.names: list[tuple] = []
         self.nodes, self.uplinks = nodes, network.uplinks
-        self.out = [self._new("rank out", rank) for rank in range(size)]
+        name = "rank out" if network.intra.duplex else "rank"
+        self.out = [self._new(name, rank) for rank in range(size)]
         self.into = self.out
         if network.intra.duplex:
             self.into = [self._new("rank in", rank) for rank in range(size)]

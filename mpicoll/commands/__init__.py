@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "emit": ("emit", "print an algorithm as a straight-line mpi4py program"),
     "cost": ("cost", "say what algorithms cost, as declared, as counted, and at least"),
     "simulate": ("simulate", "simulate an algorithm on a network, with its critical path"),
+    "why": ("why", "say which algorithm a call gets, and why"),
 }
 
 

@@ -102,7 +102,9 @@ def run(args: argparse.Namespace) -> int:
             progress=tick,
             **parameters,
         )
-        closed = closed_form(algorithm, args.size, nbytes, chosen, root=root, **parameters)
+        closed = closed_form(
+            algorithm, args.size, nbytes, chosen, root=root, **found.workload.parameters
+        )
     except SimulationError as error:
         raise CommandError(str(error), Exit.FAILED) from None
     except (TypeError, ValueError, NetworkError) as error:

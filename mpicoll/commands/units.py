@@ -68,12 +68,12 @@ def parse_parameters(words: list[str] | None) -> dict[str, int]:
 
 
 def table(head: list[str], rows: list[list[str]], left: int = 1) -> str:
-    """Rows under a heading: the first `left` columns flush left, numbers flush right."""
+    """Rows under a heading: the first `left` columns and those without a head are flush left."""
     widths = [max(len(line[i]) for line in [head, *rows]) for i in range(len(head))]
     lines = []
     for line in [head, *rows]:
         cells = [
-            f"{cell:<{width}}" if i < left else f"{cell:>{width}}"
+            f"{cell:<{width}}" if i < left or not head[i] else f"{cell:>{width}}"
             for i, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
         lines.append("  ".join(cells).rstrip())

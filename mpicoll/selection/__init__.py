@@ -100,7 +100,7 @@ def decide(
         algorithm = find(collective, name)
     else:
         algorithm = algorithm_of(selector, collective, name)
-        reason = f"{reason}: {name}"
+        reason += f" (there {name})" if name != algorithm.name else ""
     unmet = algorithm.unmet(size, commutative=commutative, equal_blocks=equal_blocks)
     if unmet:
         raise RequirementError(
