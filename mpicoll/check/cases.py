@@ -90,9 +90,9 @@ def variants_of(collective: str, size: int, name: str | None) -> list[Variant]:
 def serves(variant: Variant, call: Call, size: int, full: bool) -> bool:
     """Whether a variant takes part in a call.
 
-    Parameters other than the defaults take part in some of the calls only.
+    Parameters other than the defaults take part in some of the calls only, not all in the same.
     """
-    if variant.parameters and (call.number + len(str(variant))) % (2 if full else 4):
+    if variant.parameters and (call.number + len(str(variant))) % (2 if full else 5):
         return False
     if variant.algorithm is None:
         return True
@@ -139,7 +139,7 @@ def calls_of(method: Method, size: int, full: bool) -> list[Call]:
                 roots[(number + around) % len(roots)],
                 method.in_place and (around + turn) % 2 == 1,
                 layout,
-                number % 5 == 2,
+                number % 8 == 2,
                 number % size,
             )
         )
