@@ -8,7 +8,7 @@ latency and overheads, beta a byte's time on the link, gamma that of its combina
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from mpicoll.analysis.bounds import BOUNDS
@@ -86,10 +86,15 @@ class Cost:
 
     def as_json(self) -> dict[str, object]:
         """All numbers, by name."""
-        data = {k: v for k, v in asdict(self).items() if k not in ("algorithm", "size", "nbytes")}
-        for name in ("declared", "counted", "least"):
-            totals = getattr(self, name)
-            data[name] = totals._asdict() if totals is not None else None
+        totals = {
+            name: found._asdict() if found is not None else None
+            for name, found in (
+                ("declared", self.declared),
+                ("counted", self.counted),
+                ("least", self.least),
+                ("ratios", self.ratios),
+            )
+        }
         return {
             "collective": self.algorithm.collective,
             "algorithm": self.algorithm.name,
@@ -98,9 +103,12 @@ class Cost:
                 "sent": self.algorithm.volume,
                 "combined": self.algorithm.reduced,
             },
-            **data,
-            "ratios": self.ratios._asdict(),
+            **totals,
             "agrees": self.agrees,
+            "messages": self.messages,
+            "seconds": self.seconds,
+            "path_seconds": self.path_seconds,
+            "least_seconds": self.least_seconds,
         }
 
 

@@ -4,9 +4,9 @@ The declared formulas of an algorithm are those of its *busiest rank*. That is w
 if all ranks do the same; in a chain everybody sends only once, and yet the last rank waits for
 P - 1 messages. Where the longest chain is not the busiest rank's own work, it is given here, as
 formulas of `mpicoll.formula`. They are meant as bounds from above: on a homogeneous network with a
-link for each rank a run takes about latency * rounds + 2 overhead * messages + beta * bytes + gamma
-* combined at most, and often less, as one chain need not have the most of everything. The tests
-compare with simulation. For an algorithm that is not here the declared formulas are used.
+link for each rank a run takes at most about latency * rounds + 2 overhead * messages + beta * bytes
++ gamma * combined (in the tests, never 30 % more), and often less, as one chain need not have the
+most of everything. For an algorithm that is not here the declared formulas are used.
 """
 
 from __future__ import annotations
