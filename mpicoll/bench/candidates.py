@@ -14,6 +14,7 @@ from mpicoll.bench.floor import Floor
 from mpicoll.bench.options import Named
 from mpicoll.bench.work import Work
 from mpicoll.execution.bind import bind
+from mpicoll.registry import RequirementError
 
 __all__ = ["Candidate", "native", "ours", "persistent"]
 
@@ -43,9 +44,15 @@ def native(comm: MPI.Intracomm, work: Work) -> Candidate:
 
 
 def ours(
-    comm: MPI.Intracomm, work: Work, named: tuple[Named, ...], stack: ExitStack
+    comm: MPI.Intracomm,
+    work: Work,
+    named: tuple[Named, ...],
+    stack: ExitStack,
+    note: Callable[[str], None],
 ) -> list[Candidate]:
     """The named algorithms and their floors; collective. `stack` frees what they own.
+
+    `note` is told if rules of another library, asked for from outside, have nothing for auto.
 
     Each algorithm has a communicator of its own: bound plans of all of them at once, for the
     largest sizes, would be more than one communicator keeps.
@@ -59,7 +66,11 @@ def ours(
         if wish.algorithm:
             keywords["algorithm"] = wish.algorithm.name
         call = work.call()
-        algorithm = communicator.state.algorithm_for(call, keywords.get("algorithm"))
+        try:
+            algorithm = communicator.state.algorithm_for(call, keywords.get("algorithm"))
+        except RequirementError as error:
+            note(f"{wish.label} is left out: {error}")
+            continue
         floor = ":".join(
             ["floor", algorithm.name, *(f"{key}={value}" for key, value in wish.parameters)]
         )

@@ -105,10 +105,12 @@ def _members(
             note(f"gloo has no {task.collective} of {options.dtype} with {options.op}: left out")
         else:
             members.append(theirs)
-    members += candidates.ours(comm, work, task.candidates, stack)
+    members += candidates.ours(comm, work, task.candidates, stack, note)
     if task.group == "persistent":
+        taking_part = {member.name for member in members}
         for named in task.candidates:
-            members += candidates.persistent(comm, work, named, stack)
+            if named.label in taking_part:
+                members += candidates.persistent(comm, work, named, stack)
     unique = {member.name: member for member in members}
     if "native" not in options.against:
         unique.pop("native persistent", None)

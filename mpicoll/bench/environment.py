@@ -12,6 +12,7 @@ import mpicoll
 from mpicoll.bench.timing import clock_facts
 from mpicoll.launch.command import cores, started_by_launcher
 from mpicoll.launch.library import vendor_of
+from mpicoll.registry import collectives
 
 __all__ = ["environment"]
 
@@ -40,9 +41,18 @@ def environment(comm: MPI.Intracomm, busy: float | None) -> dict[str, object]:
         "cores": available,
         "oversubscribed": hosts.count(fullest) > available,
         "busy_cores": busy,
+        "settings": _settings(),
         "clock": clock_facts(),
     }
     return comm.bcast(facts)
+
+
+def _settings() -> dict[str, str]:
+    """Variables of the environment that change how collectives or messages are performed."""
+    ours = ("MPICOLL_SELECTOR", "MPICOLL_TUNING", "MPICOLL_PROGRESS")
+    ours += tuple(f"MPICOLL_{name.upper()}" for name in collectives())
+    theirs = ("MPIR_CVAR_", "UCX_", "FI_")  # Open MPI's are set by its launcher in any case
+    return {k: v for k, v in sorted(os.environ.items()) if k in ours or k.startswith(theirs)}
 
 
 def _allowed() -> tuple[int, ...]:

@@ -39,10 +39,10 @@ def summarise(times: Sequence[float]) -> Summary:
     return Summary(count, math.fsum(ordered) / count, ordered[0], ordered[-1], middle, p99)
 
 
-def bus_factor(collective: str, ranks: int) -> float:
+def bus_factor(collective: str | None, ranks: int) -> float:
     """How many times the bytes of the collective go through the busiest link.
 
-    The factors of nccl-tests; scan and exscan, which it lacks, have that of reduce.
+    The factors of nccl-tests; it is 1 for what it lacks: scan, exscan, plain messages (None).
 
     >>> bus_factor("allreduce", 4), bus_factor("allgather", 4), bus_factor("bcast", 4)
     (1.5, 0.75, 1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from mpi4py import MPI
@@ -13,21 +14,24 @@ from mpicoll.bench.figures import summarise
 from mpicoll.bench.options import Options, Task
 from mpicoll.bench.result import row
 from mpicoll.bench.timing import Action, Limits, measure, wait_quietly
-from mpicoll.launch.command import cores
 
 __all__ = ["measured"]
 
 TAG = 1
+#: Round trips in one iteration, and up to how many bytes: a barrier leaves ranks apart by about a
+#: microsecond, which must not count in short messages.
+TRIPS, SHORT = 16, 64 << 10
 #: Bytes of the vectors whose local sum and copy are timed: more than caches hold.
 LOCAL = 8 << 20
 
 
 def measured(
-    comm: MPI.Intracomm, task: Task, options: Options, note: Callable[[str], None]
+    comm: MPI.Intracomm, task: Task, options: Options, cores: int, note: Callable[[str], None]
 ) -> tuple[list[dict], dict[str, object] | None]:
     """Rows of times one way, and a network for `mpicoll simulate`; on rank 0. Collective.
 
-    Rank 0 talks to another rank of its host, and to one of another host if there is any.
+    Rank 0 talks to another rank of its host, and to one of another host if there is any. `cores`
+    are those that a host's ranks may use.
     """
     hosts = comm.allgather(MPI.Get_processor_name())
     rank = comm.Get_rank()
@@ -57,10 +61,10 @@ def measured(
             f"{'duplex' if fit.level.duplex else 'half duplex'}; "
             f"the line misses the medians by {fit.typical:.0%} (rms), {fit.error:.0%} at most"
         )
-    return rows, _network(fits, hosts).as_json()
+    return rows, _network(fits, hosts, cores).as_json()
 
 
-def _network(fits: dict[str, tuple[Fit, float, float]], hosts: list[str]) -> Network:
+def _network(fits: dict[str, tuple[Fit, float, float]], hosts: list[str], cores: int) -> Network:
     # Where each rank has a host of its own, nothing was measured within one: the same is said.
     intra, reduce, copy = fits.get("intra") or fits["inter"]
     several = "inter" in fits
@@ -69,7 +73,7 @@ def _network(fits: dict[str, tuple[Fit, float, float]], hosts: list[str]) -> Net
         intra.level,
         fits["inter"][0].level if several else None,
         ranks_per_node=max(map(hosts.count, hosts)) if several else None,
-        cores=cores(),
+        cores=cores,
         reduce=reduce,
         copy=copy,
     )
@@ -82,10 +86,11 @@ def _pair(
     exchange = one_way = 0.0
     limits = Limits(options.iterations, options.seconds)
     for nbytes in task.sizes:
-        actions = _actions(pair, nbytes)
+        trips = TRIPS if nbytes <= SHORT else 1
+        actions = [partial(_repeat, trips, action) for action in _actions(pair, nbytes)]
         there_and_back, both = measure(pair, list(map(Action, actions)), limits)
-        summary = summarise([t / 2 for t in there_and_back])
-        exchange, one_way = summarise(both).p50, summary.p50
+        summary = summarise([seconds / trips / 2 for seconds in there_and_back])
+        exchange, one_way = summarise(both).p50 / trips, summary.p50
         points.append((nbytes, one_way))
         independent = {
             "group": task.group,
@@ -121,6 +126,11 @@ def _actions(pair: MPI.Intracomm, nbytes: int) -> tuple[Callable[[], None], Call
         pair.Sendrecv(sent, peer, TAG, received, peer, TAG)
 
     return (second if peer == 0 else first), both
+
+
+def _repeat(trips: int, action: Callable[[], None]) -> None:
+    for _ in range(trips):
+        action()
 
 
 def _local(pair: MPI.Intracomm, limits: Limits) -> tuple[float, float]:

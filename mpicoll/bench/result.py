@@ -41,15 +41,16 @@ DEPENDENT = (
     "busbw",
     "over_native",
     "over_floor",
+    "over_blocking",
     "verified",
 )
 
 
 def row(independent: dict[str, object], times: Summary, **more: object) -> dict[str, dict]:
     """One row: seconds, bytes per second, ratios of medians; what does not apply is null."""
-    nbytes = independent["nbytes"]
+    nbytes = independent.get("nbytes")
     bandwidth = nbytes / times.p50 if nbytes else None
-    factor = bus_factor(independent["collective"] or "", independent["ranks"])
+    factor = bus_factor(independent.get("collective"), independent["ranks"])
     dependent = {
         **vars(times),
         "algbw": bandwidth,
@@ -74,7 +75,9 @@ def means(rows: Iterable[dict]) -> list[dict[str, object]]:
     found = []
     for (group, collective, form, candidate), members in series.items():
         for name, low, high in CLASSES:
-            inside = [m["dependent"] for m in members if low <= m["independent"]["nbytes"] <= high]
+            inside = [
+                m["dependent"] for m in members if low <= (m["independent"]["nbytes"] or 0) <= high
+            ]
             entry = {
                 "group": group,
                 "collective": collective,
@@ -83,7 +86,7 @@ def means(rows: Iterable[dict]) -> list[dict[str, object]]:
                 "class": name,
                 "sizes": len(inside),
             }
-            for ratio in ("over_native", "over_floor"):
+            for ratio in ("over_native", "over_floor", "over_blocking"):
                 known = [each[ratio] for each in inside if each.get(ratio)]
                 entry[ratio] = geometric_mean(known) if known else None
             if inside:

@@ -48,7 +48,9 @@ def run_ranks(
         notes: dict[str, None] = {}
         if task.group == "pingpong":
             tell("pingpong")
-            found, network = pingpong.measured(world, task, options, notes.setdefault)
+            found, network = pingpong.measured(
+                world, task, options, about["cores"], notes.setdefault
+            )
         elif task.group == "startup":
             tell(f"startup {task.collective}")
             started = any(each["independent"]["group"] == "startup" for each in rows)
@@ -86,6 +88,8 @@ def _sizes(measured: Iterable[list[dict]], task: Task, tell: Say) -> list[dict]:
     title = f"{task.group} {task.collective}" if task.group != "collectives" else task.collective
     tell(f"{title}: {len(task.sizes)} sizes")
     for number, found in enumerate(measured, 1):
+        if not found:  # nobody could take part
+            continue
         rows += found
         shown = [each for each in found if each["independent"]["library"] != "floor"]
         best = sorted(shown, key=lambda each: each["dependent"]["p50"])[:3]

@@ -26,6 +26,8 @@ COLUMNS = (
     ("time/native", "over_native", 1),
     ("time/floor", "over_floor", 1),
 )
+PINGPONG = COLUMNS[:7]
+PERSISTENT = (*COLUMNS, ("time/blocking", "over_blocking", 1))
 OVERLAP = (
     ("Overall(us)", "p50", 1e6),
     ("Compute(us)", "computation", 1e6),
@@ -33,6 +35,7 @@ OVERLAP = (
     ("Overlap(%)", "overlap", 100),
     ("Iterations", "iterations", 1),
 )
+BY_GROUP = {"overlap": OVERLAP, "persistent": PERSISTENT, "pingpong": PINGPONG}
 
 
 def header(environment: dict[str, object]) -> list[str]:
@@ -53,6 +56,8 @@ def header(environment: dict[str, object]) -> list[str]:
         f"{clock['reading'] * 1e9:.0f} ns to read",
         "# time of an iteration: that of the slowest rank, after a barrier; ratios are of medians",
     ]
+    if settings := environment["settings"]:
+        lines.append("# set: " + " ".join(f"{name}={value}" for name, value in settings.items()))
     busy = environment["busy_cores"]
     if busy is not None and busy > 0.25:
         lines.append(f"# BUSY: other programs kept {busy:.1f} cores busy just before the start")
@@ -80,7 +85,7 @@ def table(rows: Sequence[dict]) -> list[str]:
     lines.append(f"{typed} Op: {chosen['op']}." if chosen["op"] else typed)
     if used := _algorithms(rows):
         lines.append(f"# Algorithm: {used}")
-    columns = OVERLAP if chosen["group"] == "overlap" else COLUMNS
+    columns = BY_GROUP.get(chosen["group"], COLUMNS)
     lines.append(f"{'# Size':<12}" + "".join(f"{title:>18}" for title, _, _ in columns))
     for each in rows:
         figures = each["dependent"]
@@ -137,20 +142,24 @@ def best_lines(rows: Sequence[dict]) -> list[str]:
 def mean_lines(rows: Sequence[dict]) -> list[str]:
     """Geometric means of the ratios over classes of sizes, as comments."""
     found: dict[tuple, dict[str, dict]] = {}
-    for mean in means(rows):
+    averaged = means(rows)
+    second, title = "over_floor", "time/floor"
+    if any(mean["over_blocking"] for mean in averaged):
+        second, title = "over_blocking", "time/blocking"
+    for mean in averaged:
         if mean["candidate"] != "native":
             found.setdefault((mean["collective"], mean["candidate"]), {})[mean["class"]] = mean
     if not found:
         return []
     names = [name for name, _, _ in CLASSES]
     width = max(len(f"{collective} {candidate}") for collective, candidate in found)
-    lines = ["#", "# Geometric means of time/native, and of time/floor:"]
+    lines = ["#", f"# Geometric means of time/native, and of {title}:"]
     lines.append(f"# {'':<{width}}" + "".join(f"{name:>16}" for name in names))
     for (collective, candidate), classes in found.items():
         cells = ""
         for name in names:
             mean = classes.get(name, {})
-            native, floor = (_ratio(mean.get(key)) for key in ("over_native", "over_floor"))
+            native, floor = (_ratio(mean.get(key)) for key in ("over_native", second))
             cells += f"{native:>9}{floor:>7}"
         lines.append(f"# {f'{collective} {candidate}':<{width}}{cells}")
     return lines
