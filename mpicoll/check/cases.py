@@ -92,7 +92,7 @@ def serves(variant: Variant, call: Call, size: int, full: bool) -> bool:
 
     Parameters other than the defaults take part in some of the calls only, not all in the same.
     """
-    if variant.parameters and (call.number + len(str(variant))) % (2 if full else 5):
+    if variant.parameters and (call.number + len(str(variant))) % (3 if full else 5):
         return False
     if variant.algorithm is None:
         return True
@@ -116,7 +116,7 @@ def calls_of(method: Method, size: int, full: bool) -> list[Call]:
     many = size > 4
     passes = (1 if many else 2) if full else 1
     if method.name == "Barrier":
-        counts, layouts, passes = [0], ["plain"], size
+        counts, layouts, passes = [0], ["plain"], max(size, 14)
     elif method.spec.reduces:
         kinds = list(reducing_kinds(full))
     else:
@@ -125,7 +125,7 @@ def calls_of(method: Method, size: int, full: bool) -> list[Call]:
     calls = []
     for number in range(passes * len(kinds)):
         turn, step = divmod(number, len(kinds))
-        around = number // len(counts)
+        around, within = divmod(number, len(counts))
         layout = layouts[(step + turn) % len(layouts)]
         kind = kinds[step]
         if layout == "gaps":
@@ -136,10 +136,10 @@ def calls_of(method: Method, size: int, full: bool) -> list[Call]:
                 number,
                 kind,
                 counts[(number + turn) % len(counts)],
-                roots[(number + around) % len(roots)],
+                roots[(within + around) % len(roots)],
                 method.in_place and (around + turn) % 2 == 1,
                 layout,
-                number % 8 == 2,
+                number % 9 == 4,  # which comes together with each form in turn
                 number % size,
             )
         )

@@ -42,12 +42,10 @@ class Table:
         """Totals, and what guards against self-deception."""
         verdict = f"{summary.failed} FAILED" if summary.failed else "all passed"
         self._print(f"{summary.cases} cases in {summary.seconds:.1f} s: {verdict}")
-        self._print(
-            "0 native collectives on private communicators (they raise there); "
-            "messages of every case counted: as many as its plan has"
-            if not summary.failed
-            else "0 native collectives on private communicators (they raise there)"
-        )
+        guard = "0 native collectives on private communicators (they raise there)"
+        if not summary.failed:
+            guard += f"; messages counted in {summary.counted} cases: as many as planned"
+        self._print(guard)
 
     def _line(self, collective, algorithm, cases, passed, worst) -> str:
         names = f"{collective:<{self.left}}  {algorithm:<{self.middle}}"
@@ -65,6 +63,7 @@ def as_json(summary: Summary, about: str) -> dict[str, object]:
         "cases": summary.cases,
         "failed": summary.failed,
         "seconds": round(summary.seconds, 3),
+        "counted": summary.counted,
         "agreements": summary.agreements,
         "results": [
             {

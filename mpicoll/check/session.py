@@ -32,7 +32,8 @@ class Batch:
     """What one rank saw of some cases, by the number of the case.
 
     `digests` of results that must be the same on all ranks, `times` when a barrier was entered and
-    left, `errors` in units of the bound, `ends` how many calls had been made after each case.
+    left, `errors` in units of the bound, `ends` how many calls had been made after each case;
+    `counted` the cases whose messages were.
     """
 
     cases: list[tuple[Variant, Call, str]] = field(default_factory=list)
@@ -41,6 +42,7 @@ class Batch:
     times: dict[int, tuple[float, float]] = field(default_factory=dict)
     errors: dict[int, float] = field(default_factory=dict)
     ends: list[int] = field(default_factory=list)
+    counted: int = 0
 
     def fault(self, number: int, fault: Fault) -> None:
         """Note the first thing that is wrong in a case."""
@@ -171,6 +173,7 @@ class Session:
         for made in prepared:
             self._judge(number, call, made, batch)
         if variant.algorithm:
+            batch.counted += 1
             planned = len(prepared) * self.planned(variant, call)
             if sent != planned:
                 text = f"{sent} messages were sent through the channel, the plan has {planned}"

@@ -62,6 +62,7 @@ class Summary:
     failures: list[Failure] = field(default_factory=list)
     failed: int = 0
     made: list[tuple[Variant, Call, str]] = field(default_factory=list)
+    counted: int = 0
     agreements: int = 0
     seconds: float = 0.0
 
@@ -147,6 +148,7 @@ def _combine(
     mine = (batch.faults, batch.digests, batch.times, batch.errors)
     everyone = session.plain.gather(mine)
     summary.agreements += 3
+    summary.counted += batch.counted
     offset = len(summary.made)
     summary.made += batch.cases
     if everyone is None:

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from mpicoll.check.names import CALLS, chosen
@@ -87,9 +88,9 @@ def run(args: argparse.Namespace) -> int:
     code = Exit.OK
     for size in sizes:
         status, found = _launch(size, args, out)
-        facts += found
+        facts.append(found)
         code = code or status
-        if status not in (Exit.OK, Exit.FAILED) or not found:
+        if "ended" in found:
             break
     if len(sizes) > 1 and facts:
         cases, failed = (sum(each[key] for each in facts) for key in ("cases", "failed"))
@@ -150,8 +151,8 @@ def _in_place(args: argparse.Namespace, calls: list[str], out) -> int:
     return code
 
 
-def _launch(size: int, args: argparse.Namespace, out) -> tuple[int, list[dict]]:
-    """Start `size` ranks; the exit status and what they found, if they came to an end."""
+def _launch(size: int, args: argparse.Namespace, out) -> tuple[int, dict]:
+    """Start `size` ranks; the exit status and what they found, or how they were "ended"."""
     from mpicoll.check.marks import MARK, Bar
     from mpicoll.launch.supervise import run as supervise
 
@@ -167,32 +168,36 @@ def _launch(size: int, args: argparse.Namespace, out) -> tuple[int, list[dict]]:
             raise _Stalled
         bar(title, *map(int, numbers))
 
+    words = [*args.collectives, "--seed", str(args.seed), "--timeout", str(args.timeout)]
+    words += ["--algorithm", args.algorithm] if args.algorithm else []
+    words += ["--full"] * args.full
     with tempfile.TemporaryDirectory(prefix="mpicoll-check-") as name:
-        words = [*args.collectives, "--seed", str(args.seed), "--timeout", str(args.timeout)]
-        words += ["--algorithm", args.algorithm] if args.algorithm else []
-        words += ["--full"] * args.full
-        argv = [*PROGRAM, "check", "--results", name, *words]
+        directory, started = Path(name), time.monotonic()
         try:
             outcome = supervise(
                 size,
-                argv,
+                [*PROGRAM, "check", "--results", name, *words],
                 timeout=LONGEST * args.timeout,
                 env=CROWDED if size > cores() else {},
                 echo=False,
                 on_line=on_line,
             )
+            code, report = outcome.returncode, outcome.report
+            if report:
+                report += _grouped("the ranks were at:", "at", directory)
         except _Stalled:
-            bar.clear()
+            code = Exit.TIMEOUT
             title = "the check does not move on; all ranks were ended:"
-            print(_grouped(title, "stalled", Path(name)), file=sys.stderr)
-            return Exit.TIMEOUT, []
+            report = _grouped(title, "stalled", directory)
         bar.clear()
-        facts = Path(name) / "facts.json"
-        found = [json.loads(facts.read_text())] if facts.exists() else []
-        if outcome.report:
-            print(outcome.report, end="", file=sys.stderr, flush=True)
-            print(_grouped("the ranks were at:", "at", Path(name)), file=sys.stderr, flush=True)
-        return outcome.returncode, found
+        print(report, end="", file=sys.stderr, flush=True)
+        path = directory / "facts.json"
+        if path.exists():
+            return code, json.loads(path.read_text())
+    # A rank's own status says nothing here, such as 139 after a crash.
+    code = code if code in set(Exit) - {Exit.OK} else Exit.FAILED
+    seconds = time.monotonic() - started
+    return code, {"size": size, "cases": 0, "failed": 0, "seconds": seconds, "ended": report}
 
 
 def _grouped(title: str, what: str, directory: Path) -> str:
@@ -202,7 +207,7 @@ def _grouped(title: str, what: str, directory: Path) -> str:
     lines = [f"mpicoll: {title}" if said else "mpicoll: no case was made"]
     for ranks, text in group(said):
         lines.append(f"  {ranks_text(ranks)}: " + text.replace("\n", "\n    "))
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n"
 
 
 def _write(args: argparse.Namespace, facts: list[dict], code: int) -> None:
