@@ -63,11 +63,13 @@ def geometric_mean(ratios: Iterable[float]) -> float:
 def order(candidates: int, iteration: int) -> list[int]:
     """In which order the candidates have their turns in an iteration.
 
-    In every 2n iterations everyone is twice in every place; every other one runs backwards, so that
-    nobody always finds the caches as the same other one left them.
+    In every 2n iterations each of n candidates is twice in every place and twice after every other
+    one (Williams 1949): nobody always finds the caches as the same other one left them.
 
-    >>> [order(3, i) for i in range(4)]
-    [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1]]
+    >>> [order(4, i) for i in (0, 2, 4, 6)]
+    [[0, 1, 3, 2], [1, 2, 0, 3], [2, 3, 1, 0], [3, 0, 2, 1]]
     """
-    turned = [(i + iteration // 2) % candidates for i in range(candidates)]
-    return turned[::-1] if iteration % 2 else turned
+    start = iteration // 2
+    zigzag = [(i + 1) // 2 if i % 2 else -(i // 2) for i in range(candidates)]
+    turns = [(start + offset) % candidates for offset in zigzag]
+    return turns[::-1] if iteration % 2 else turns

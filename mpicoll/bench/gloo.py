@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import socket
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from mpi4py import MPI
@@ -17,6 +20,20 @@ Run = Callable[[], object]
 
 #: Operations that gloo has by MPI's names.
 _OPS = {"SUM": "SUM", "PROD": "PRODUCT", "MAX": "MAX", "MIN": "MIN"}
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keep what the library itself writes to standard output out of the tables."""
+    sys.stdout.flush()
+    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(nowhere)
 
 
 class Gloo:
@@ -37,7 +54,8 @@ class Gloo:
             comm.bcast(store.port)
         else:
             store = distributed.TCPStore(host, comm.bcast(None), size, False)
-        distributed.init_process_group("gloo", store=store, rank=rank, world_size=size)
+        with _silence():
+            distributed.init_process_group("gloo", store=store, rank=rank, world_size=size)
 
     def close(self) -> None:
         """Leave the group; collective."""

@@ -43,7 +43,7 @@ def draw(path: str, rows: Sequence[dict], environment: dict[str, object]) -> Non
     figure, axes = pyplot.subplots(
         lines,
         columns,
-        figsize=(5.2 * columns, 4.0 * lines + 0.4),
+        figsize=(6.2 * columns, 4.0 * lines + 0.4),
         squeeze=False,
         layout="constrained",
     )
@@ -77,20 +77,19 @@ def _panel(axis, name: str, rows: Sequence[dict]) -> None:
         elif library == "gloo":
             axis.plot(*_points(times), ":", color="gray", linewidth=1.6, label=label)
     if floor := _floor(rows):
-        low = min(min(times.values()) for _, times in curves.values()) / 2
+        low = min(min(times.values()) for _, times in curves.values()) * 1e6 / 2
         axis.fill_between(*_points(floor), low, color="0.88", linewidth=0, label="below the floor")
         axis.set_ylim(bottom=low)
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
     sizes = sorted({each["independent"]["nbytes"] for each in rows})
     ticks = sizes[:: max(1, math.ceil(len(sizes) / 6))]
-    axis.set_xticks(ticks, [size_text(nbytes) for nbytes in ticks])
+    axis.set_xticks(ticks, [size_text(nbytes).replace(" ", "\n") for nbytes in ticks])
     axis.minorticks_off()
-    axis.set_xlabel("size")
-    axis.set_ylabel("time (s)")
+    axis.set_ylabel("time (us)")
     axis.set_title(name)
     axis.grid(True, which="major", linewidth=0.4, alpha=0.6)
-    axis.legend(fontsize=7)
+    axis.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def _chosen(mine: dict[str, dict[int, float]]) -> list[str]:
@@ -119,5 +118,6 @@ def _floor(rows: Sequence[dict]) -> dict[int, float]:
 
 
 def _points(times: dict[int, float]) -> tuple[list[int], list[float]]:
+    """Sizes in bytes, times in microseconds."""
     sizes = sorted(times)
-    return sizes, [times[nbytes] for nbytes in sizes]
+    return sizes, [times[nbytes] * 1e6 for nbytes in sizes]

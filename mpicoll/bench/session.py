@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TextIO
 
 from mpi4py import MPI
 
@@ -21,18 +20,18 @@ Say = Callable[[str], None]
 
 
 def run_ranks(
-    tasks: Iterable[Task], options: Options, busy: float | None, out: TextIO, progress: Say
+    tasks: Iterable[Task], options: Options, busy: float | None, show: Say, progress: Say
 ) -> dict[str, object]:
-    """Measure on the ranks of COMM_WORLD; rank 0 prints. Everything about it, on rank 0.
+    """Measure on the ranks of COMM_WORLD. Everything about it, on rank 0; others only "ok".
 
-    `progress` is told what is going on, on rank 0. Other ranks return only "ok".
+    On rank 0 `show` gets the lines of the tables, and `progress` what is going on.
     """
     world = MPI.COMM_WORLD.Dup()
     first = world.Get_rank() == 0
 
     def say(*lines: str) -> None:
-        if first:
-            print("\n".join(lines), file=out, flush=True)
+        for line in lines if first else ():
+            show(line)
 
     def tell(text: str) -> None:
         if first:

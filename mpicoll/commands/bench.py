@@ -8,7 +8,7 @@ import json
 import math
 import sys
 import tempfile
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from mpicoll.bench import plot
@@ -22,6 +22,9 @@ from mpicoll.launch.child import guard
 from mpicoll.launch.command import check_world, cores, started_by_launcher
 
 __all__ = ["configure", "run"]
+
+#: What rank 0's lines are, for the process that started it; follows MARK.
+TABLE, PROGRESS = "t ", "p "
 
 EXAMPLES = """\
 Each WHAT is a collective (allreduce, bcast, ...) or a group:
@@ -178,9 +181,11 @@ def _in_place(args: argparse.Namespace, todo: list[Task], options: Options) -> i
 
     check_world(MPI.COMM_WORLD.Get_size())
     watched = args.results is not None
-    progress: Callable[[str], None] = _mark if watched else _show
+    show, progress = (partial(print, MARK + kind, sep="", flush=True) for kind in (TABLE, PROGRESS))
+    if not watched:
+        show, progress = partial(print, flush=True), _report
     with guard(args.timeout):
-        facts = run_ranks(todo, options, args.busy, sys.stdout, progress)
+        facts = run_ranks(todo, options, args.busy, show, progress)
     if MPI.COMM_WORLD.Get_rank() == 0:
         if watched:
             (Path(args.results) / "facts.json").write_text(json.dumps(facts))
@@ -189,11 +194,7 @@ def _in_place(args: argparse.Namespace, todo: list[Task], options: Options) -> i
     return Exit.OK if facts["ok"] else Exit.FAILED
 
 
-def _mark(text: str) -> None:
-    print(f"{MARK}{text}", flush=True)
-
-
-def _show(text: str) -> None:
+def _report(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
@@ -202,10 +203,11 @@ def _launch(args: argparse.Namespace, ranks: int) -> int:
     from mpicoll.launch.supervise import run as supervise
 
     def on_line(line: str) -> None:
-        if line.startswith(MARK):
-            _show(line.removeprefix(MARK))
-        else:
-            print(line, flush=True)
+        # What a library says for itself must not get into the tables.
+        if line.startswith(MARK + TABLE):
+            print(line.removeprefix(MARK + TABLE), flush=True)
+        elif line:
+            _report(line.removeprefix(MARK + PROGRESS))
 
     with tempfile.TemporaryDirectory(prefix="mpicoll-bench-") as name:
         words = ["--results", name]
@@ -245,4 +247,4 @@ def _deliver(args: argparse.Namespace, facts: dict) -> None:
             raise CommandError(f"cannot write {path}: {error.strerror}") from None
         except ValueError as error:
             raise CommandError(str(error)) from None
-        _show(f"wrote {path}")
+        _report(f"wrote {path}")

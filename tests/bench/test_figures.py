@@ -1,5 +1,6 @@
 """Statistics, factors, sizes, order and options: no MPI."""
 
+import itertools
 import math
 
 import pytest
@@ -57,9 +58,13 @@ def test_everyone_has_every_place_equally_often(candidates):
         assert all(who.count(candidate) == 2 for candidate in range(candidates))
 
 
-def test_neighbours_change():
-    pairs = {(turn[i], turn[i + 1]) for turn in map(order, [4] * 8, range(8)) for i in range(3)}
-    assert len(pairs) >= 8
+@pytest.mark.parametrize("candidates", [2, 3, 5, 8])
+def test_everyone_follows_every_other_equally_often(candidates):
+    turns = [order(candidates, i) for i in range(2 * candidates)]
+    pairs = [pair for turn in turns for pair in itertools.pairwise(turn)]
+    for one in range(candidates):
+        for other in range(candidates):
+            assert pairs.count((one, other)) == (2 if one != other else 0)
 
 
 def test_sizes():
