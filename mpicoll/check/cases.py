@@ -87,12 +87,12 @@ def variants_of(collective: str, size: int, name: str | None) -> list[Variant]:
     return found
 
 
-def serves(variant: Variant, call: Call, size: int, full: bool) -> bool:
+def serves(variant: Variant, call: Call, size: int) -> bool:
     """Whether a variant takes part in a call.
 
     Parameters other than the defaults take part in some of the calls only, not all in the same.
     """
-    if variant.parameters and (call.number + len(str(variant))) % (3 if full else 5):
+    if variant.parameters and (call.number + len(str(variant))) % 5:
         return False
     if variant.algorithm is None:
         return True

@@ -78,7 +78,7 @@ def _cases(method: Method, variants: list[Variant], size: int, full: bool) -> It
     number = 0
     for call in calls_of(method, size, full):
         forms = forms_of(call, full)
-        taking = [variant for variant in variants if serves(variant, call, size, full)]
+        taking = [variant for variant in variants if serves(variant, call, size)]
         batch.append((call, [(variant, form) for variant in taking for form in forms]))
         number += len(batch[-1][1])
         if number >= BATCH:

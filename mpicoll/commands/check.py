@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
         code = code or status
         if "ended" in found:
             break
-    if len(sizes) > 1 and facts:
+    if len(sizes) > 1 and "ended" not in facts[-1]:
         cases, failed = (sum(each[key] for each in facts) for key in ("cases", "failed"))
         seconds = sum(each["seconds"] for each in facts)
         verdict = f"{failed} FAILED" if failed else "all passed"

@@ -25,7 +25,7 @@ OPERATIONS = set("SUM PROD MAX MIN LAND LOR LXOR BAND BOR BXOR MINLOC MAXLOC".sp
 
 def taken(method, variant, size, full):
     calls = calls_of(method, size, full)
-    return [call for call in calls if serves(variant, call, size, full)]
+    return [call for call in calls if serves(variant, call, size)]
 
 
 @pytest.mark.parametrize("full", [False, True])
