@@ -20,6 +20,7 @@ from mpicoll.check.verdict import Summary, check, explain_first
 from mpicoll.check.watch import Watch
 from mpicoll.launch.child import TIMEOUT_STATUS, abort
 from mpicoll.launch.command import cores
+from mpicoll.launch.library import vendor_of
 from mpicoll.registry import REQUIREMENTS, algorithms_of
 
 __all__ = ["Plan", "run_ranks"]
@@ -89,8 +90,9 @@ def _deliver(directory: Path | None, summary: Summary, about: str) -> dict[str, 
 
 
 def _about(plan: Plan, size: int) -> str:
-    library = MPI.Get_library_version().split(",")[0].splitlines()[0]
-    words = [" ".join(library.split()).rstrip("\0"), "full" if plan.full else "short"]
+    vendor, version = vendor_of(MPI.Get_library_version())
+    name = {"mpich": "MPICH", "openmpi": "Open MPI"}.get(vendor, "another MPI")
+    words = [f"{name} {version}".strip(), "full" if plan.full else "short"]
     if size > cores():
         words.append(f"oversubscribed ({cores()} cores)")
     return ", ".join([*words, f"seed {plan.seed}"])

@@ -48,8 +48,6 @@ class Failure:
         lines += [str(fault) for fault in self.faults[:3]]
         if len(self.faults) > 3:
             lines.append(f"... and {len(self.faults) - 3} more ranks")
-        if self.explanation:
-            lines.append("traced: " + self.explanation.replace("\n", "\n        "))
         return "\n".join(lines)
 
 
