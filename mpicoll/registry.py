@@ -149,7 +149,9 @@ class Algorithm:
             "power_of_two": size & (size - 1) == 0,
             "even_size": size % 2 == 0 or size == 1,
             "equal_blocks": equal_blocks,
-            "equal_nodes": len(set(map(len, node_groups(nodes, size)))) == 1,
+            # Only where it counts: looking at all ranks for each rank's plan takes P * P.
+            "equal_nodes": "equal_nodes" not in self.requires
+            or len(set(map(len, node_groups(nodes, size)))) == 1,
             "commutative": commutative,
         }
         required = self.requires + (("commutative",) if self.order == "commutative" else ())
