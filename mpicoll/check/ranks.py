@@ -39,7 +39,7 @@ class Plan:
 
 
 def run_ranks(plan: Plan, out: TextIO) -> dict[str, object]:
-    """Check on the ranks of COMM_WORLD; everything about it on rank 0, {"failed": n} on others."""
+    """Check on the ranks of COMM_WORLD; all about it on rank 0, numbers on others."""
     world = MPI.COMM_WORLD
     rank, size = world.Get_rank(), world.Get_size()
     note = plan.directory / f"at-{rank}" if plan.directory else None
@@ -78,7 +78,7 @@ def run_ranks(plan: Plan, out: TextIO) -> dict[str, object]:
     session.close()
     watch.stop()
     if rank:
-        return {"failed": summary.failed}
+        return {"failed": summary.failed, "cases": summary.cases}
     return _deliver(plan.directory, summary, about)
 
 

@@ -41,6 +41,8 @@ class Table:
     def end(self, summary: Summary) -> None:
         """Totals, and what guards against self-deception."""
         verdict = f"{summary.failed} FAILED" if summary.failed else "all passed"
+        if not summary.cases:
+            verdict = "nothing was checked"
         self._print(f"{summary.cases} cases in {summary.seconds:.1f} s: {verdict}")
         guard = "0 native collectives on private communicators (they raise there)"
         if not summary.failed:

@@ -77,8 +77,9 @@ def _cases(method: Method, variants: list[Variant], size: int, full: bool) -> It
     for call in calls_of(method, size, full):
         forms = forms_of(call, full)
         taking = [variant for variant in variants if serves(variant, call, size)]
-        batch.append((call, [(variant, form) for variant in taking for form in forms]))
-        number += len(batch[-1][1])
+        if taking:
+            batch.append((call, [(variant, form) for variant in taking for form in forms]))
+            number += len(batch[-1][1])
         if number >= BATCH:
             yield batch
             batch, number = [], 0

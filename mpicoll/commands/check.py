@@ -97,8 +97,15 @@ def run(args: argparse.Namespace) -> int:
         seconds = sum(each["seconds"] for each in facts)
         verdict = f"{failed} FAILED" if failed else "all passed"
         print(f"\nin all: {cases} cases in {seconds:.0f} s: {verdict}", file=out)
+    code = code or _nothing(facts)
     _write(args, facts, code)
     return code
+
+
+def _nothing(facts: list[dict]) -> int:
+    """A check of nothing is not passed: --algorithm asks for one that serves none of the calls."""
+    checked = any(each["cases"] or "ended" in each for each in facts)
+    return Exit.OK if checked else Exit.USAGE
 
 
 def _sizes(text: str | None, present: int | None) -> list[int]:
@@ -146,7 +153,10 @@ def _in_place(args: argparse.Namespace, calls: list[str], out) -> int:
     with guard(LONGEST * args.timeout):
         facts = run_ranks(plan, out)
     code = Exit.FAILED if facts["failed"] else Exit.OK
-    if directory is None and MPI.COMM_WORLD.Get_rank() == 0:
+    if directory:
+        return code
+    code = code or _nothing([facts])
+    if MPI.COMM_WORLD.Get_rank() == 0:
         _write(args, [facts], code)
     return code
 

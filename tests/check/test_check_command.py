@@ -57,6 +57,11 @@ def test_json_goes_to_stdout_alone():
     assert "all passed" in done.stderr
 
 
+def test_nothing_checked_is_not_passed(capfd):
+    assert main(["check", "Scatterv", "--algorithm", "binomial", "-n", "2"]) == 2
+    assert "0 cases in 0.0 s: nothing was checked" in capfd.readouterr().out
+
+
 def test_unwritable_json(capsys, tmp_path):
     words = ["check", "Barrier", "-n", "1", "--json", str(tmp_path / "no" / "such.json")]
     assert main(words) == 2
