@@ -7,11 +7,20 @@ from mpi4py import MPI
 
 from mpicoll.execution import calls, inter, native, neighbours
 from mpicoll.execution.forms import collective, three_forms
-from mpicoll.family import Family
+from mpicoll.family import Family, native_base
 from mpicoll.objects import ObjectCollectives
 from mpicoll.objects_apart import InterObjects, NeighbourObjects
 
-__all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm", "Topocomm", "wrap"]
+__all__ = [
+    "Cartcomm",
+    "Distgraphcomm",
+    "Graphcomm",
+    "Intercomm",
+    "Intracomm",
+    "Topocomm",
+    "counterpart",
+    "wrap",
+]
 
 
 @three_forms
@@ -31,6 +40,8 @@ class Intracomm(Family, ObjectCollectives, native.Intracomm):
 
     def __new__(cls, comm: native.Comm | None = None) -> Intracomm:
         """Share `comm`; collective on it."""
+        if comm is not None:
+            comm = native_base(cls)(comm)  # refuses communicators of another topology
         # Not super(): Python wants the constructor of the first MPI class that cls builds on.
         self = native.Intracomm.__new__(cls, comm)
         return self._entered()
@@ -267,6 +278,14 @@ class Intercomm(Family, InterObjects, native.Intercomm):
         return self.state.sides, sendbuf, recvbuf, recvcounts, op
 
 
+def counterpart(comm: native.Comm) -> type:
+    """The class of ours for a communicator of MPI's."""
+    for ours in (Cartcomm, Graphcomm, Distgraphcomm, Intercomm, Intracomm):
+        if isinstance(comm, native_base(ours)):
+            return ours
+    raise TypeError(f"expecting an intra- or inter-communicator, not {type(comm).__name__}")
+
+
 def wrap(comm: MPI.Comm) -> Intracomm | Intercomm:
     """The matching communicator of ours for any of MPI's; collective on `comm`.
 
@@ -276,7 +295,4 @@ def wrap(comm: MPI.Comm) -> Intracomm | Intercomm:
         raise TypeError(f"wrap() takes a communicator, not {type(comm).__name__}")
     if comm == MPI.COMM_NULL:
         raise ValueError("wrap() was given MPI.COMM_NULL: this rank is not in the communicator")
-    for ours in (Cartcomm, Graphcomm, Distgraphcomm, Intercomm, Intracomm):
-        if isinstance(comm, ours.__bases__[-1]):
-            return ours(comm)
-    raise TypeError(f"wrap() takes an intra- or inter-communicator, not {type(comm).__name__}")
+    return counterpart(comm)(comm)

@@ -10,7 +10,7 @@ from mpicoll.execution import native
 from mpicoll.execution.standin import StandIn
 from mpicoll.execution.state import Channel, State, attach, merged_state_of, state_of
 
-__all__ = ["Family"]
+__all__ = ["Family", "native_base"]
 
 
 def _ours(comm: MPI.Comm) -> MPI.Comm:
@@ -26,7 +26,12 @@ def _ours(comm: MPI.Comm) -> MPI.Comm:
     return wrap(comm)
 
 
-#: Methods of MPI's communicators that make others.
+def _constant(name: str) -> MPI.Comm:
+    return getattr(MPI, name)
+
+
+#: Methods of MPI's communicators that make others. Not Spawn and the like: what runs on the other
+#: side need not know of us, and would not take part in making a private communicator.
 _MAKERS = (
     "Clone",
     "Create",
@@ -42,14 +47,11 @@ _MAKERS = (
     "Split",
     "Split_type",
     "Sub",
-    "Spawn",
-    "Spawn_multiple",
-    "Accept",
-    "Connect",
 )
 
 
-def _native_base(cls: type) -> type:
+def native_base(cls: type) -> type:
+    """The class of mpi4py that a class of ours stands for."""
     return next(base for base in cls.__mro__ if base.__module__ == "mpi4py.MPI")
 
 
@@ -71,7 +73,7 @@ class Family(metaclass=StandIn):
     def __init_subclass__(cls) -> None:
         """Let what the MPI class makes be ours."""
         for name in _MAKERS:
-            if hasattr(_native_base(cls), name):
+            if hasattr(native_base(cls), name):
                 setattr(cls, name, _making(name))
 
     def _entered(self) -> Family:
@@ -92,6 +94,16 @@ class Family(metaclass=StandIn):
             else:
                 self._state = state_of(self)
         return self._state
+
+    def __reduce__(self) -> str | tuple:
+        """As mpi4py: predefined communicators can be pickled, by name, and others cannot."""
+        for name in ("COMM_WORLD", "COMM_SELF"):
+            constant = getattr(MPI, name)
+            if self is constant:
+                return _constant, (name,)
+            if self == constant:
+                return type(self), (constant,)
+        return self._native("__reduce__")()
 
     def Free(self) -> None:
         """Free the communicator and, with it, the private one."""
@@ -118,4 +130,4 @@ class Family(metaclass=StandIn):
 
     def _native(self, name: str) -> Callable:
         """The method of the MPI class that this one builds on."""
-        return getattr(_native_base(type(self)), name).__get__(self)
+        return getattr(native_base(type(self)), name).__get__(self)

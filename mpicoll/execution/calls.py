@@ -106,7 +106,7 @@ def refuse_overlap(sent: list[Part], received: list[Part]) -> None:
             if kind.dense and other_kind.dense:
                 overlap = start < other + other_count and other < start + count
             else:
-                overlap = start == other
+                overlap = start + kind.true_lb == other + other_kind.true_lb
             if overlap:
                 raise fail(
                     MPI.ERR_BUFFER,

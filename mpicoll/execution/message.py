@@ -18,6 +18,7 @@ from mpi4py import MPI
 
 from mpicoll.errors import fail
 from mpicoll.execution.datatypes import Kind, half_kind, is_half, kind_of, lookup
+from mpicoll.execution.foreign import format_of
 
 __all__ = ["Message", "Vector", "read_message", "read_vector", "read_vector_w"]
 
@@ -65,18 +66,9 @@ def _memory(buffer: object, writable: bool) -> tuple[MPI.buffer, str | None]:
             if view.ndim > 1 and not view.c_contiguous and view.f_contiguous:
                 view = np.asarray(view).T
         except TypeError:
-            view, layout = buffer, _foreign_layout(buffer)
+            view, layout = buffer, format_of(buffer)
     memory = MPI.buffer.frombuffer(view, readonly=not writable)
     return memory, layout
-
-
-def _foreign_layout(buffer: object) -> np.dtype | str:
-    """The element format of an object that has another protocol than Python's own."""
-    if hasattr(buffer, "__cuda_array_interface__"):
-        return np.dtype(buffer.__cuda_array_interface__["typestr"])
-    if hasattr(buffer, "__dlpack__") and type(buffer).__module__ != "mpi4py.MPI":
-        return np.from_dlpack(buffer).dtype
-    return "B"
 
 
 def _datatype_of(layout: object) -> MPI.Datatype:

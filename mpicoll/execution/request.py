@@ -9,12 +9,14 @@ which MPI's own functions refuse with a TypeError.
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Callable
+from functools import wraps
 
 from mpi4py import MPI
 
 from mpicoll.errors import fail
 from mpicoll.execution import native
+from mpicoll.execution.bell import Bell
 from mpicoll.execution.layout import view
 from mpicoll.execution.operation import Operation, PersistentOperation
 from mpicoll.execution.progress import progress
@@ -23,26 +25,20 @@ from mpicoll.execution.together import Together
 __all__ = ["DetachedPrequest", "DetachedRequest", "Prequest", "Request", "persistent", "started"]
 
 
-class _Bell:
-    """A receive from oneself that completes when a collective does; ringing sends the message."""
-
-    _mail: native.Intracomm | None = None
-    _numbers = itertools.count()
-    # A failed collective rings with a byte too many: MPI reports that instead of success.
-    _spare = bytearray(64)
-
-    def __init__(self) -> None:
-        if _Bell._mail is None:
-            _Bell._mail = native.COMM_SELF.Dup()
-        self._tag = next(_Bell._numbers) % native.COMM_WORLD.Get_attr(MPI.TAG_UB)
-        self.request = _Bell._mail.Irecv([_Bell._spare, 0, MPI.BYTE], 0, self._tag)
-
-    def ring(self, error: BaseException | None) -> None:
-        _Bell._mail.Send([_Bell._spare, int(error is not None), MPI.BYTE], 0, self._tag)
-
-
 def _memory_of_handle(request: native.Request) -> MPI.buffer:
     return view(MPI._addressof(request), MPI._sizeof(request))
+
+
+def _or_native(method: Callable) -> Callable:
+    """Leave a method to MPI where the request is a message of MPI's."""
+
+    @wraps(method)
+    def call(self: _Started, *arguments: object, **keywords: object) -> object:
+        if self.foreign:
+            return getattr(self._native, method.__name__)(self, *arguments, **keywords)
+        return method(self, *arguments, **keywords)
+
+    return call
 
 
 class _Started(Together):
@@ -50,11 +46,17 @@ class _Started(Together):
 
     _operation: Operation | None = None
     _keep: object = None
+    _own = False  # True for those that a collective has given back
 
     @property
     def complete(self) -> bool:
         """True if there is nothing left to wait for."""
         return self._operation is None or self._operation.complete
+
+    @property
+    def foreign(self) -> bool:
+        """True for a message of MPI's in our class, which can be made from any request."""
+        return not self._own and isinstance(self, native.Request)
 
     @property
     def active(self) -> bool:
@@ -65,7 +67,7 @@ class _Started(Together):
         operation = self._operation
         if isinstance(self, native.Request):
             # Also for what completes at once: MPI's Waitany must return every request once.
-            bell = _Bell()
+            bell = Bell()
             _memory_of_handle(self)[:] = _memory_of_handle(bell.request)
             operation.at_end.append(bell.ring)
         if not operation.start():
@@ -94,6 +96,7 @@ class _Started(Together):
     def _used(self) -> None:
         self._operation = self._keep = None
 
+    @_or_native
     def Wait(self, status: MPI.Status | None = None) -> bool:
         """Wait for the collective; the buffers may be used afterwards."""
         if self._operation is not None and not self._operation.complete:
@@ -101,6 +104,7 @@ class _Started(Together):
         self._settle(status)
         return True
 
+    @_or_native
     def Test(self, status: MPI.Status | None = None) -> bool:
         """Move the collective; True if it is complete, and the request used up."""
         if not self.Get_status(status):
@@ -108,32 +112,39 @@ class _Started(Together):
         self._settle(status)
         return True
 
+    @_or_native
     def Get_status(self, status: MPI.Status | None = None) -> bool:
         """Move the collective; True if it is complete. The request stays as it is."""
         if not self.complete:
             progress.move()
         return self.complete
 
+    @_or_native
     def wait(self, status: MPI.Status | None = None) -> None:
         """As `Wait`; collectives on buffers have no message to return."""
         self.Wait(status)
 
+    @_or_native
     def test(self, status: MPI.Status | None = None) -> tuple[bool, None]:
         """As `Test`, with mpi4py's pair of flag and message."""
         return self.Test(status), None
 
+    @_or_native
     def get_status(self, status: MPI.Status | None = None) -> bool:
         """As `Get_status`."""
         return self.Get_status(status)
 
+    @_or_native
     def Cancel(self) -> None:
         """Refused, as MPI forbids it for collectives."""
         raise fail(MPI.ERR_REQUEST, "a started collective cannot be cancelled")
 
+    @_or_native
     def cancel(self) -> None:
         """Refused, as MPI forbids it for collectives."""
         self.Cancel()
 
+    @_or_native
     def Free(self) -> None:
         """Forget a completed request; a pending collective cannot be freed."""
         if not self.complete:
@@ -146,6 +157,7 @@ class _Persistent(_Started):
 
     _prepared: PersistentOperation | None = None
 
+    @_or_native
     def Start(self) -> None:
         """Start the collective on the buffers it was made for, as they are now."""
         if self._prepared is None:
@@ -159,6 +171,7 @@ class _Persistent(_Started):
     def _used(self) -> None:
         self._operation = None
 
+    @_or_native
     def Free(self) -> None:
         """Free the collective; it must not be active."""
         super().Free()
@@ -181,16 +194,41 @@ class DetachedPrequest(_Persistent):
     """A persistent collective that only mpicoll can wait for."""
 
 
-class Request(_Started, native.Request):
+class _OfMPI:
+    """What a class that is also one of MPI's needs besides."""
+
+    _native: type[native.Request]
+
+    @classmethod
+    def fromhandle(cls, handle: int) -> native.Request:
+        """The request of a handle."""
+        return cls(cls._native.fromhandle(handle))
+
+    @classmethod
+    def fromint(cls, arg: int, /) -> native.Request:
+        """The request of MPI's number for it."""
+        return cls(cls._native.fromint(arg))
+
+    @classmethod
+    def f2py(cls, arg: int) -> native.Request:
+        """The request of Fortran's number for it."""
+        return cls(cls._native.f2py(arg))
+
+
+class Request(_OfMPI, _Started, native.Request):
     """A started collective; also an `MPI.Request`."""
+
+    _native = native.Request
 
     def __new__(cls, request: native.Request | None = None) -> Request:
         """A request with the handle of another one, as MPI.Request does."""
         return native.Request.__new__(cls, request)
 
 
-class Prequest(_Persistent, native.Prequest):
+class Prequest(_OfMPI, _Persistent, native.Prequest):
     """A persistent collective; also an `MPI.Prequest`, inactive ones being REQUEST_NULL."""
+
+    _native = native.Prequest
 
     def __new__(cls, request: native.Request | None = None) -> Prequest:
         """A request with the handle of another one, as MPI.Prequest does."""
@@ -200,7 +238,7 @@ class Prequest(_Persistent, native.Prequest):
 def started(operation: Operation, keep: object) -> Request | DetachedRequest:
     """Start an operation; the request keeps `keep` alive until it is used up."""
     request = Request() if progress.threads else DetachedRequest()
-    request._operation, request._keep = operation, keep
+    request._own, request._operation, request._keep = True, operation, keep
     request._launch()
     return request
 
@@ -208,5 +246,5 @@ def started(operation: Operation, keep: object) -> Request | DetachedRequest:
 def persistent(operation: PersistentOperation, keep: object) -> Prequest | DetachedPrequest:
     """A request that starts the operation whenever it is asked to."""
     request = Prequest() if progress.threads else DetachedPrequest()
-    request._prepared, request._keep = operation, keep
+    request._own, request._prepared, request._keep = True, operation, keep
     return request

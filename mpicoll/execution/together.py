@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 
 from mpi4py import MPI
 
 from mpicoll.execution import native
+from mpicoll.execution.natively import natively
 from mpicoll.execution.progress import progress
 from mpicoll.execution.standin import StandIn
 
@@ -16,7 +18,7 @@ Statuses = list[MPI.Status] | None
 
 
 def _ours(request: object) -> bool:
-    return isinstance(request, Together)
+    return isinstance(request, Together) and not request.foreign
 
 
 def _active(request: object) -> bool:
@@ -80,6 +82,25 @@ def _take_some(
     return [_take(requests[i], status, pickled) for i, status in pairs]
 
 
+def _or_native(cls: type) -> type:
+    """Leave lists without a request of ours to MPI, in all functions of a class that take one."""
+    for name, function in list(vars(cls).items()):
+        if isinstance(function, classmethod) and not name.startswith("_"):
+            setattr(cls, name, classmethod(_choosing(name, function.__func__)))
+    return cls
+
+
+def _choosing(name: str, method: Callable) -> Callable:
+    @wraps(method)
+    def call(cls: type, requests: Sequence, *rest: object, **keywords: object) -> object:
+        if any(map(_ours, requests)):
+            return method(cls, requests, *rest, **keywords)
+        return natively(name, requests, *rest, **keywords)
+
+    return call
+
+
+@_or_native
 class Together(metaclass=StandIn):
     """The functions of MPI.Request that take several requests, in mpi4py's two spellings."""
 

@@ -84,8 +84,9 @@ def _replace(mpi: ModuleType) -> None:
     # Only now, as these modules need MPI to be running.
     from mpicoll import communicator
     from mpicoll.execution import native, request
+    from mpicoll.running import comm
 
-    for names, module in ((COMMUNICATORS, communicator), (REQUESTS, request)):
+    for names, module in ((("Comm",), comm), (COMMUNICATORS, communicator), (REQUESTS, request)):
         for name in names:
             ours = getattr(module, name)
             ours.stands_for = getattr(native, name)

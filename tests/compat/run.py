@@ -97,11 +97,13 @@ def compare(n, native, ours, expected):
     print(f"{'module':<24} passed failed  passed failed  differ")
     for module in modules:
         counts = [
-            Counter(outcome for test, (outcome, _) in tests.items() if test.startswith(module))
+            Counter(
+                outcome for test, (outcome, _) in tests.items() if test.startswith(f"{module}.")
+            )
             for tests in (native, ours)
         ]
         numbers = [f"{c['passed']:>6} {c['failed'] + c['died']:>6}" for c in counts]
-        differ = [t for t in differing(native, ours) if t.startswith(module)]
+        differ = [t for t in differing(native, ours) if t.startswith(f"{module}.")]
         print(f"{module:<24} {numbers[0]}  {numbers[1]}  {len(differ):>6}")
     worse = differing(native, ours)
     for test in worse:
