@@ -26,6 +26,7 @@ _HOMES = {
     "PeerError": "mpicoll.errors",
     "RequirementError": "mpicoll.registry",
     "algorithm": "mpicoll.registry",
+    "tuning": "mpicoll.selection",
 }
 
 __all__ = ["__version__", *_HOMES]

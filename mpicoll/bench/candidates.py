@@ -49,6 +49,7 @@ def ours(
     named: tuple[Named, ...],
     stack: ExitStack,
     note: Callable[[str], None],
+    floor_too: bool,
 ) -> list[Candidate]:
     """The named algorithms and their floors; collective. `stack` frees what they own.
 
@@ -71,10 +72,10 @@ def ours(
         except RequirementError as error:
             note(f"{wish.label} is left out: {error}")
             continue
-        floor = ":".join(
-            ["floor", algorithm.name, *(f"{key}={value}" for key, value in wish.parameters)]
-        )
-        if floor not in floors:
+        floor = None
+        if floor_too:
+            floor = f"floor:{Named(algorithm, wish.parameters).label}"
+        if floor is not None and floor not in floors:
             plan = algorithm.plan(work.rank, work.size, call.root, **dict(wish.parameters))
             blocks = algorithm.number_of_blocks(work.size, dict(wish.parameters))
             lowest = Floor(bind(plan, call, blocks), plain)

@@ -105,7 +105,7 @@ def _members(
             note(f"gloo has no {task.collective} of {options.dtype} with {options.op}: left out")
         else:
             members.append(theirs)
-    members += candidates.ours(comm, work, task.candidates, stack, note)
+    members += candidates.ours(comm, work, task.candidates, stack, note, options.floor)
     if task.group == "persistent":
         taking_part = {member.name for member in members}
         for named in task.candidates:

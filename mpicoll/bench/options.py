@@ -92,7 +92,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Options:
-    """What holds for all tasks: `against` is a subset of native and gloo, `seconds` is per size."""
+    """What holds for all tasks.
+
+    `against` is a subset of native and gloo, `seconds` is per size; `floor`: measure floors too.
+    """
 
     dtype: str = "float32"
     op: str = "SUM"
@@ -100,6 +103,7 @@ class Options:
     against: tuple[str, ...] = ("native",)
     iterations: int = 1000
     seconds: float = 1.0
+    floor: bool = True
 
 
 def check_operation(op: str, dtype: str) -> None:

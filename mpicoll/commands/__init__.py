@@ -14,6 +14,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "run an unmodified mpi4py program on these collectives"),
     "check": ("check", "run every collective on real processes and compare with native MPI"),
     "bench": ("bench", "measure collectives against native MPI, gloo and the floor"),
+    "tune": ("tune", "measure which algorithm is to be taken when, and write a table"),
     "prove": ("prove", "prove algorithms for many process counts, without MPI"),
     "list": ("list", "list the algorithms, their costs, and their names elsewhere"),
     "show": ("show", "show an algorithm step by step, and its text"),

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
-import math
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from mpicoll.bench import plot
 from mpicoll.bench.busy import busy_cores
-from mpicoll.bench.options import DTYPES, OPS, Options, Task, check_operation, tasks
+from mpicoll.bench.options import DTYPES, OPS, Options, Task
 from mpicoll.bench.result import write_csv, write_json
-from mpicoll.bench.sizes import parse_sizes
 from mpicoll.check.marks import MARK
 from mpicoll.commands import CommandError, Exit
+from mpicoll.commands.bench_request import check
 from mpicoll.launch.child import guard
-from mpicoll.launch.command import check_world, cores, started_by_launcher
+from mpicoll.launch.command import check_world, started_by_launcher
 
-__all__ = ["configure", "run"]
+__all__ = ["configure", "launch", "run"]
 
 #: What rank 0's lines are, for the process that started it; follows MARK.
 TABLE, PROGRESS = "t ", "p "
@@ -73,6 +72,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAMES",
         help="native, gloo (needs torch), both with a comma, or none (default: native)",
     )
+    add("--no-floor", action="store_true", help="leave the floors out")
     add("--iterations", type=int, default=1000, metavar="N", help="at most (default: 1000)")
     add(
         "--seconds-per-size",
@@ -96,82 +96,17 @@ def run(args: argparse.Namespace) -> int:
     in_place = args.results is not None or (placement is not None and placement.size > 1)
     present = placement.size if in_place and placement else None
     try:
-        ranks = _ranks(args.n, present)
-        options = _options(args, ranks)
-        todo = _tasks(args, ranks)
-        _files(args)
+        ranks, options, todo = check(args, present)
     except CommandError:
         if in_place and placement and placement.rank:
             return Exit.USAGE  # rank 0 says why
         raise
     if in_place:
         return _in_place(args, todo, options)
-    return _launch(args, ranks)
-
-
-def _ranks(wished: int | None, present: int | None) -> int:
-    if wished is None:
-        return present or min(max(2, cores()), 8)
-    if wished < 1:
-        raise CommandError(f"-n must be at least 1, not {wished}")
-    if present and wished != present:
-        raise CommandError(
-            f"-n {wished}, but the launcher started {present} processes: leave out -n"
-        )
-    return wished
-
-
-def _options(args: argparse.Namespace, ranks: int) -> Options:
-    against = tuple(args.against.split(",")) if args.against != "none" else ()
-    for name in against:
-        if name not in ("native", "gloo"):
-            raise CommandError(f"--against takes native, gloo or none, not {name!r}")
-    if "gloo" in against and importlib.util.find_spec("torch") is None:
-        raise CommandError(
-            "--against gloo needs torch: pip install 'mpicoll[torch]'", Exit.ENVIRONMENT
-        )
-    if not 0 <= args.root < ranks:
-        raise CommandError(f"--root must be in 0..{ranks - 1}, not {args.root}")
-    if args.iterations < 1:
-        raise CommandError(f"--iterations must be at least 1, not {args.iterations}")
-    for name in ("seconds_per_size", "timeout"):
-        value = getattr(args, name)
-        if not (value > 0 and math.isfinite(value)):
-            option = name.replace("_", "-")
-            raise CommandError(f"--{option} must be a number of seconds above 0, not {value:g}")
-    try:
-        check_operation(args.op, args.dtype)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
-    return Options(args.dtype, args.op, args.root, against, args.iterations, args.seconds_per_size)
-
-
-def _tasks(args: argparse.Namespace, ranks: int) -> list[Task]:
-    try:
-        sizes = tuple(parse_sizes(args.sizes)) if args.sizes else None
-        todo = tasks(args.what, sizes, args.algorithm, ranks, args.root)
-    except (ValueError, TypeError) as error:
-        raise CommandError(str(error)) from None
-    if args.network and not any(task.group == "pingpong" for task in todo):
-        raise CommandError(f"--network is what pingpong measures, {' '.join(args.what)} does not")
-    if ranks < 2 and any(task.group == "pingpong" for task in todo):
-        raise CommandError("pingpong needs two ranks: -n 2")
-    return todo
-
-
-def _files(args: argparse.Namespace) -> None:
-    """Find out now, not after the measurement, that something cannot be written."""
-    for option in ("json", "csv", "plot", "network"):
-        name = getattr(args, option)
-        if name is None:
-            continue
-        path = Path(name)
-        if path.is_dir() or not path.absolute().parent.is_dir():
-            raise CommandError(f"--{option}: cannot write {name}: no such directory")
-        if option == "plot" and path.suffix not in plot.FORMATS:
-            raise CommandError(f"--plot takes a name that ends in {', '.join(plot.FORMATS)}")
-    if args.plot and args.results is None and not plot.available():
-        raise CommandError("--plot needs matplotlib: pip install 'mpicoll[plot]'", Exit.ENVIRONMENT)
+    code, facts = launch(args, ranks, partial(print, flush=True))
+    if facts is not None:
+        _deliver(args, facts)
+    return code
 
 
 def _in_place(args: argparse.Namespace, todo: list[Task], options: Options) -> int:
@@ -198,14 +133,19 @@ def _report(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _launch(args: argparse.Namespace, ranks: int) -> int:
-    """Start `ranks` ranks with the same arguments, and write what they found."""
+def launch(
+    args: argparse.Namespace, ranks: int, show: Callable[[str], object]
+) -> tuple[int, dict | None]:
+    """Start `ranks` ranks with the same arguments: the exit status, and what they found.
+
+    `show` gets the lines of the tables.
+    """
     from mpicoll.launch.supervise import run as supervise
 
     def on_line(line: str) -> None:
         # What a library says for itself must not get into the tables.
         if line.startswith(MARK + TABLE):
-            print(line.removeprefix(MARK + TABLE), flush=True)
+            show(line.removeprefix(MARK + TABLE))
         elif line:
             _report(line.removeprefix(MARK + PROGRESS))
 
@@ -217,17 +157,14 @@ def _launch(args: argparse.Namespace, ranks: int) -> int:
             value = getattr(args, option)
             words += [] if value is None else [f"--{option}={value}"]
         words.append(f"--seconds-per-size={args.seconds_per_size}")
-        words.append(f"--timeout={args.timeout}")
+        words += [f"--timeout={args.timeout}", *["--no-floor"] * args.no_floor]
         argv = ["-m", "mpicoll", "bench", *args.what, *words]
         outcome = supervise(ranks, argv, timeout=args.timeout, echo=False, on_line=on_line)
         if outcome.report:
             print(outcome.report, end="", file=sys.stderr, flush=True)
-        if outcome.timed_out:
-            return Exit.TIMEOUT
         facts = Path(name) / "facts.json"
-        if facts.exists():
-            _deliver(args, json.loads(facts.read_text()))
-    return outcome.returncode
+        found = json.loads(facts.read_text()) if facts.exists() else None
+    return (Exit.TIMEOUT if outcome.timed_out else outcome.returncode), found
 
 
 def _deliver(args: argparse.Namespace, facts: dict) -> None:

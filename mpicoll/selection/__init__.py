@@ -3,9 +3,11 @@
 A choice may depend only on what every rank knows: the number of ranks, the bytes of the whole
 collective (None where ranks cannot know them), whether operands may change places, and whether
 blocks are equal. From outside, ``MPICOLL_ALLREDUCE=ring``, and likewise for each collective, asks
-for an algorithm, and ``MPICOLL_SELECTOR=mpich`` for the rules of another library. The environment
-is read when a kind of call occurs for the first time, so that later calls do not pay for it; after
-a change, ``mpicoll.selection.choose.cache_clear()`` on every rank makes it count.
+for an algorithm, ``MPICOLL_SELECTOR=mpich`` for the rules of another library, and
+``MPICOLL_TUNING=table.json`` for a table of measured choices that goes before mpicoll's own rules
+(see `mpicoll.selection.tuned`). The environment is read when a kind of call occurs for the first
+time, so that later calls do not pay for it; after a change,
+``mpicoll.selection.choose.cache_clear()`` on every rank makes it count.
 
 Nothing is replaced silently: if the algorithm of a rule is missing or cannot serve, that is an
 error which says so.
@@ -20,8 +22,18 @@ from typing import NamedTuple
 from mpicoll.registry import Algorithm, RequirementError, find
 from mpicoll.selection import mpich, openmpi, own
 from mpicoll.selection.elsewhere import algorithm_of
+from mpicoll.selection.tuned import Table, load
 
-__all__ = ["SELECTORS", "Choice", "choose", "decide", "reproducible", "wished"]
+__all__ = [
+    "SELECTORS",
+    "Choice",
+    "choose",
+    "decide",
+    "reproducible",
+    "tuning",
+    "tuning_table",
+    "wished",
+]
 
 #: The rules by name; each gives a name and a reason.
 SELECTORS = {"mpicoll": own.rule, "mpich": mpich.rule, "openmpi": openmpi.rule}
@@ -66,6 +78,27 @@ def wished(collective: str) -> str | None:
     return os.environ.get(f"MPICOLL_{collective.upper()}")
 
 
+def tuning(path: str | os.PathLike[str] | None) -> None:
+    """Choose by the table in a file that `mpicoll tune` wrote; None: by the rules alone.
+
+    This sets MPICOLL_TUNING in this process. Call it on every rank, with the same table, before
+    the first collective: calls that have been made before keep their algorithm. Raises
+    `TuningError`, a ValueError, for a file that cannot be used.
+    """
+    if path is None:
+        os.environ.pop("MPICOLL_TUNING", None)
+    else:
+        load(path)
+        os.environ["MPICOLL_TUNING"] = os.path.abspath(path)
+    choose.cache_clear()
+
+
+def tuning_table() -> Table | None:
+    """The table of measured choices in use, if any."""
+    path = os.environ.get("MPICOLL_TUNING")
+    return load(path) if path else None
+
+
 @lru_cache(maxsize=4096)
 def choose(
     collective: str, size: int, nbytes: int | None, commutative: bool, equal_blocks: bool
@@ -95,7 +128,9 @@ def decide(
     """
     if selector not in SELECTORS:
         raise ValueError(f"no selector {selector!r}: expected one of {', '.join(SELECTORS)}")
-    name, reason = SELECTORS[selector](collective, size, nbytes, commutative, equal_blocks)
+    call = (collective, size, nbytes, commutative, equal_blocks)
+    table = tuning_table() if selector == "mpicoll" else None
+    name, reason = (table and table.rule(*call)) or SELECTORS[selector](*call)
     if selector == "mpicoll":
         algorithm = find(collective, name)
     else:
