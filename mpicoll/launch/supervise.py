@@ -97,6 +97,7 @@ def run(
     directory: str | os.PathLike[str] | None = None,
     on_line: Callable[[str], object] | None = None,
     all_output: bool = False,
+    stdin: int | None = subprocess.DEVNULL,
 ) -> Outcome:
     """Run ``argv`` (``[script.py, ...]`` or ``["-m", module, ...]``) on ``n`` ranks and wait.
 
@@ -112,6 +113,7 @@ def run(
         directory: where the ranks run (default: here).
         on_line: called with each complete line of rank 0's output.
         all_output: show all ranks' output, as the launcher mixes it, instead of rank 0's alone.
+        stdin: where rank 0 reads from, as in subprocess; None is this process's own input.
 
     Raises:
         LaunchError: no MPI library or no launcher that belongs to it.
@@ -130,7 +132,9 @@ def run(
             mark["MPICOLL_COLUMNS"] = str(shutil.get_terminal_size().columns)
         variables = clean_environment() | added | dict(env or {}) | mark
         with _termination_as_exit():
-            return _supervise(n, command, variables, directory, reports, timeout, echo, on_line)
+            return _supervise(
+                n, command, variables, directory, reports, timeout, echo, on_line, stdin
+            )
     finally:
         shutil.rmtree(reports)
 
@@ -144,11 +148,12 @@ def _supervise(
     timeout: float,
     echo: bool,
     on_line: Callable[[str], object] | None,
+    stdin: int | None,
 ) -> Outcome:
     started = time.monotonic()
     process = subprocess.Popen(
         command,
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env=variables,

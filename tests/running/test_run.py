@@ -23,11 +23,12 @@ def program(tmp_path):
     return write
 
 
-def start(*words, launcher=(), cwd=None, **variables):
+def start(*words, launcher=(), cwd=None, text="", **variables):
     command = [*launcher, sys.executable, "-m", "mpicoll", "run", *map(str, words)]
     return subprocess.run(
         command,
         capture_output=True,
+        input=text,
         text=True,
         timeout=60,
         cwd=cwd,
@@ -110,6 +111,11 @@ def test_settings_of_mpi4py_count(program):
     )
     done = start("-n", 2, path)
     assert done.returncode == 0, done.stderr + done.stdout
+
+
+def test_rank_0_reads_what_is_typed(program):
+    path = program("print(W.bcast(input() if rank == 0 else None) * 2)\n")
+    assert start("-n", 2, path, text="ab\n").stdout == "abab\nabab\n"
 
 
 def test_native(program):
