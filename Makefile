@@ -71,5 +71,5 @@ $(STAMP): pyproject.toml
 
 .venv-lint/.installed: pyproject.toml
 	$(make_venv)
-	.venv-lint/bin/python -m pip install --quiet "ruff>=0.9"
+	.venv-lint/bin/python -m pip install --quiet "ruff==0.17.6"
 	@touch $@
