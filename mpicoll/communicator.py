@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from mpi4py import MPI
 
-from mpicoll.execution import calls, inter, native, neighbours
+from mpicoll.execution import inter, moving, native, neighbours, reducing
 from mpicoll.execution.forms import collective, three_forms
+from mpicoll.execution.message import read_message
 from mpicoll.family import Family, native_base
 from mpicoll.objects import ObjectCollectives
 from mpicoll.objects_apart import InterObjects, NeighbourObjects
@@ -48,77 +49,77 @@ class Intracomm(Family, ObjectCollectives, native.Intracomm):
 
     # Each definition below has mpi4py's name, arguments and defaults, and becomes three methods.
 
-    @collective(calls.barrier)
+    @collective(moving.barrier)
     def Barrier(self):
         """Wait until every rank has called (MPI 4.1, section 6.3)."""
         return ()
 
-    @collective(calls.bcast)
+    @collective(moving.bcast)
     def Bcast(self, buf, root=0):
         """Send the root's `buf` to every rank (MPI 4.1, section 6.4)."""
         return buf, root
 
-    @collective(calls.gather)
+    @collective(moving.gather)
     def Gather(self, sendbuf, recvbuf, root=0):
         """Collect equal blocks of all ranks at the root (MPI 4.1, section 6.5)."""
         return sendbuf, recvbuf, root, False
 
-    @collective(calls.gather)
+    @collective(moving.gather)
     def Gatherv(self, sendbuf, recvbuf, root=0):
         """Collect blocks of any sizes at the root (MPI 4.1, section 6.5)."""
         return sendbuf, recvbuf, root, True
 
-    @collective(calls.scatter)
+    @collective(moving.scatter)
     def Scatter(self, sendbuf, recvbuf, root=0):
         """Deal out equal blocks of the root (MPI 4.1, section 6.6)."""
         return sendbuf, recvbuf, root, False
 
-    @collective(calls.scatter)
+    @collective(moving.scatter)
     def Scatterv(self, sendbuf, recvbuf, root=0):
         """Deal out blocks of any sizes of the root (MPI 4.1, section 6.6)."""
         return sendbuf, recvbuf, root, True
 
-    @collective(calls.allgather)
+    @collective(moving.allgather)
     def Allgather(self, sendbuf, recvbuf):
         """Collect equal blocks of all ranks on every rank (MPI 4.1, section 6.7)."""
         return sendbuf, recvbuf, False
 
-    @collective(calls.allgather)
+    @collective(moving.allgather)
     def Allgatherv(self, sendbuf, recvbuf):
         """Collect blocks of any sizes on every rank (MPI 4.1, section 6.7)."""
         return sendbuf, recvbuf, True
 
-    @collective(calls.alltoall)
+    @collective(moving.alltoall)
     def Alltoall(self, sendbuf, recvbuf):
         """Exchange equal blocks between all ranks (MPI 4.1, section 6.8)."""
         return sendbuf, recvbuf, ""
 
-    @collective(calls.alltoall)
+    @collective(moving.alltoall)
     def Alltoallv(self, sendbuf, recvbuf):
         """Exchange blocks of any sizes between all ranks (MPI 4.1, section 6.8)."""
         return sendbuf, recvbuf, "v"
 
-    @collective(calls.alltoall)
+    @collective(moving.alltoall)
     def Alltoallw(self, sendbuf, recvbuf):
         """Exchange blocks of any sizes and datatypes between all ranks (MPI 4.1, section 6.8)."""
         return sendbuf, recvbuf, "w"
 
-    @collective(calls.reduce)
+    @collective(reducing.reduce)
     def Reduce(self, sendbuf, recvbuf, op=MPI.SUM, root=0):
         """Combine the vectors of all ranks at the root (MPI 4.1, section 6.9.1)."""
         return sendbuf, recvbuf, op, root
 
-    @collective(calls.allreduce)
+    @collective(reducing.allreduce)
     def Allreduce(self, sendbuf, recvbuf, op=MPI.SUM):
         """Combine the vectors of all ranks on every rank (MPI 4.1, section 6.9.6)."""
         return sendbuf, recvbuf, op
 
-    @collective(calls.reduce_scatter_block)
+    @collective(reducing.reduce_scatter_block)
     def Reduce_scatter_block(self, sendbuf, recvbuf, op=MPI.SUM):
         """Combine vectors and leave each rank one of equal blocks (MPI 4.1, section 6.10.1)."""
         return sendbuf, recvbuf, op
 
-    @collective(calls.reduce_scatter)
+    @collective(reducing.reduce_scatter)
     def Reduce_scatter(self, sendbuf, recvbuf, recvcounts=None, op=MPI.SUM):
         """Combine vectors and leave each rank a block of `recvcounts[rank]` elements.
 
@@ -126,17 +127,17 @@ class Intracomm(Family, ObjectCollectives, native.Intracomm):
         other first (MPI 4.1, section 6.10.2; the default is mpi4py's).
         """
         if recvcounts is None:
-            own = np.array([calls.read_message(recvbuf, writable=True).count], "i8")
+            own = np.array([read_message(recvbuf, writable=True).count], "i8")
             recvcounts = np.zeros(self.state.size, "i8")
             self.Allgather(own, recvcounts)
         return sendbuf, recvbuf, recvcounts, op
 
-    @collective(calls.scan)
+    @collective(reducing.scan)
     def Scan(self, sendbuf, recvbuf, op=MPI.SUM):
         """Combine the vectors of ranks 0 to one's own (MPI 4.1, section 6.11.1)."""
         return sendbuf, recvbuf, op
 
-    @collective(calls.exscan)
+    @collective(reducing.exscan)
     def Exscan(self, sendbuf, recvbuf, op=MPI.SUM):
         """Combine the vectors of the ranks before one's own; rank 0 gets nothing (6.11.2)."""
         return sendbuf, recvbuf, op

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from mpi4py import MPI
 
-from mpicoll.execution import calls
+from mpicoll.execution import moving, reducing
 from mpicoll.execution.calls import Call
 
 __all__ = ["METHODS", "Work"]

@@ -1,8 +1,8 @@
 """One definition of a collective, three methods: blocking, non-blocking and persistent.
 
-A definition is a method that has mpi4py's parameters and returns the arguments for a reader of
-`mpicoll.execution.calls`. `three_forms` makes from it, in the class that it decorates, `Allreduce`,
-`Iallreduce` and `Allreduce_init`.
+A definition is a method that has mpi4py's parameters and returns the arguments for a reader, such
+as those of `mpicoll.execution.reducing`. `three_forms` makes from it, in the class that it
+decorates, `Allreduce`, `Iallreduce` and `Allreduce_init`.
 """
 
 from __future__ import annotations

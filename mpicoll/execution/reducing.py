@@ -1,0 +1,234 @@
+"""Readers of the collectives that combine vectors, and what surrounds their arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mpi4py import MPI
+
+from mpicoll.errors import fail
+from mpicoll.execution.calls import (
+    Call,
+    Place,
+    cache_key,
+    check_root,
+    is_in_place,
+    keep_alive,
+    refuse_in_place,
+    refuse_overlap,
+    whole,
+)
+from mpicoll.execution.layout import (
+    Part,
+    allocate,
+    split,
+)
+from mpicoll.execution.local import copy_parts
+from mpicoll.execution.message import Message, read_message
+from mpicoll.execution.reduction import Average, Reduction, Stage, reduction_of
+
+__all__ = [
+    "allreduce",
+    "exscan",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_block",
+    "scan",
+]
+
+
+def _check_op(op: object) -> None:
+    if not isinstance(op, (MPI.Op, Average)):
+        raise TypeError(f"op must be an MPI.Op or mpicoll.AVG, not {type(op).__name__}")
+    if op == MPI.OP_NULL:
+        raise fail(MPI.ERR_OP, "the operation is MPI.OP_NULL")
+
+
+def _operands(
+    sendbuf: object, recvbuf: object, op: object, receives: bool, blocks: int = 1
+) -> tuple[Message | None, Message | None, Reduction]:
+    """Send and receive message (None if in place, or if nothing is received) and the reduction.
+
+    `blocks`: the send buffer has this many blocks of the receive buffer's count.
+    """
+    _check_op(op)
+    send = receive = None
+    if receives:
+        refuse_in_place(recvbuf, "the receive buffer of a reduction")
+        inner = blocks if is_in_place(sendbuf) else 1
+        receive = read_message(recvbuf, writable=True, blocks=inner)
+    if not is_in_place(sendbuf):
+        send = read_message(sendbuf, writable=False, blocks=blocks)
+    elif not receives:
+        raise fail(MPI.ERR_BUFFER, "MPI.IN_PLACE is for the root only")
+    if send is not None and receive is not None:
+        if send.kind.original != receive.kind.original:
+            raise ValueError(
+                f"mismatch in send and receive MPI datatypes: {_name(send)} and {_name(receive)}"
+            )
+        if send.count != receive.count:
+            raise ValueError(
+                f"mismatch in send count {send.count} and receive count {receive.count}"
+            )
+    kind = (receive if send is None else send).kind
+    return send, receive, reduction_of(op, kind)
+
+
+def _name(message: Message) -> str:
+    return message.kind.datatype.Get_name() or "a derived datatype"
+
+
+def _reducing(
+    collective: str,
+    rank: int,
+    size: int,
+    sendbuf: object,
+    recvbuf: object,
+    op: object,
+    root: int | None = None,
+) -> Call:
+    """A reduction of whole vectors; only the root receives if there is one."""
+    if isinstance(op, Average) and collective in ("scan", "exscan"):
+        raise fail(MPI.ERR_OP, f"{op} has no meaning in {collective}")
+    receives = root is None or rank == root
+    send, receive, reduction = _operands(sendbuf, recvbuf, op, receives)
+    sent = whole(send if send is not None else receive)
+    received = whole(receive) if receive is not None else None
+    if send is not None and received is not None:
+        refuse_overlap([sent], [received])
+    address, count, kind = sent
+
+    def place(blocks: int, keep: list) -> Place:
+        stage = Stage(reduction, size, keep)
+        wide = reduction.kind if reduction.narrow is not None else kind
+        cut = split(stage.source(address, count), count, wide, blocks)
+        out = {}
+        if received is not None:
+            out = split(stage.result(received[0], count), count, wide, blocks)
+        return Place(cut, out, lambda block: (cut[block][1], wide), stage.first, stage.last)
+
+    return Call(
+        collective,
+        rank,
+        size,
+        place,
+        keep_alive(send, receive),
+        cache_key(send, receive, reduction, root),
+        count * kind.size,
+        root=root or 0,
+        reduction=reduction,
+    )
+
+
+def reduce(
+    rank: int, size: int, sendbuf: object, recvbuf: object, op: object, root: object
+) -> Call:
+    """`recvbuf` counts at the root only; the root's `sendbuf` may be IN_PLACE."""
+    return _reducing("reduce", rank, size, sendbuf, recvbuf, op, check_root(root, size))
+
+
+def allreduce(rank: int, size: int, sendbuf: object, recvbuf: object, op: object) -> Call:
+    """`sendbuf` may be IN_PLACE."""
+    return _reducing("allreduce", rank, size, sendbuf, recvbuf, op)
+
+
+def scan(rank: int, size: int, sendbuf: object, recvbuf: object, op: object) -> Call:
+    """`sendbuf` may be IN_PLACE."""
+    return _reducing("scan", rank, size, sendbuf, recvbuf, op)
+
+
+def exscan(rank: int, size: int, sendbuf: object, recvbuf: object, op: object) -> Call:
+    """`sendbuf` may be IN_PLACE; rank 0's `recvbuf` is not written."""
+    return _reducing("exscan", rank, size, sendbuf, recvbuf, op)
+
+
+def reduce_scatter_block(
+    rank: int, size: int, sendbuf: object, recvbuf: object, op: object
+) -> Call:
+    """In place, `recvbuf` holds all blocks, and the result goes to its start."""
+    send, receive, reduction = _operands(sendbuf, recvbuf, op, True, blocks=size)
+    return _scattered(rank, size, send, receive, reduction, (receive.count,) * size)
+
+
+def reduce_scatter(
+    rank: int,
+    size: int,
+    sendbuf: object,
+    recvbuf: object,
+    counts: Sequence[int],
+    op: object,
+) -> Call:
+    """`counts` are elements per rank, on every rank the same."""
+    counts = tuple(int(count) for count in counts)
+    if len(counts) != size:
+        raise ValueError(f"expecting {size} receive counts, got {len(counts)}")
+    if any(count < 0 for count in counts):
+        raise fail(MPI.ERR_COUNT, f"negative receive count in {counts}")
+    _check_op(op)
+    refuse_in_place(recvbuf, "the receive buffer of a reduction")
+    receive = read_message(recvbuf, writable=True)
+    send = None
+    total = sum(counts)
+    if is_in_place(sendbuf):
+        if receive.count != total:
+            raise ValueError(f"mismatch in receive count {receive.count} and sum(counts) {total}")
+    else:
+        send = read_message(sendbuf, writable=False)
+        if send.kind.original != receive.kind.original:
+            raise ValueError(
+                f"mismatch in send and receive MPI datatypes: {_name(send)} and {_name(receive)}"
+            )
+        if send.count != total:
+            raise ValueError(f"mismatch in send count {send.count} and sum(counts) {total}")
+        if receive.count != counts[rank]:
+            raise ValueError(
+                f"mismatch in receive count {receive.count} and counts[{rank}] {counts[rank]}"
+            )
+    return _scattered(rank, size, send, receive, reduction_of(op, receive.kind), counts)
+
+
+def _scattered(
+    rank: int,
+    size: int,
+    send: Message | None,
+    receive: Message,
+    reduction: Reduction,
+    counts: tuple[int, ...],
+) -> Call:
+    kind, own = receive.kind, counts[rank]
+    base = receive.address if send is None else send.address
+    target = (receive.address, own, kind)
+    if send is not None:
+        refuse_overlap([(base, sum(counts), kind)], [target])
+
+    def place(blocks: int, keep: list) -> Place:
+        share = blocks // size
+        stage = Stage(reduction, size, keep)
+        wide = reduction.kind if reduction.narrow is not None else kind
+        cut: list[Part] = []
+        at = stage.source(base, sum(counts))
+        for count in counts:
+            cut += split(at, count, wide, share)
+            at += count * wide.extent
+        start, back = receive.address, []
+        if send is None:
+            memory, start = allocate(kind.span(own))
+            keep.append(memory)
+            start -= kind.true_lb
+            back = copy_parts([(start, own, kind)], [target], keep)
+        out = split(stage.result(start, own), own, wide, share)
+        output = {rank * share + piece: part for piece, part in enumerate(out)}
+        last = stage.last + back
+        return Place(cut, output, lambda block: (cut[block][1], wide), stage.first, last)
+
+    return Call(
+        "reduce_scatter",
+        rank,
+        size,
+        place,
+        keep_alive(send, receive),
+        cache_key(send, receive, reduction, *counts),
+        sum(counts) * kind.size,
+        reduction=reduction,
+        equal_blocks=len(set(counts)) == 1,
+    )
