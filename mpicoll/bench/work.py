@@ -101,7 +101,8 @@ class Work:
         if self.collective in ("gather", "scatter", "allgather"):
             arguments = (*arguments, False)
         name = "reduce_scatter_block" if self.collective == "reduce_scatter" else self.collective
-        return getattr(calls, name)(self.rank, self.size, *arguments)
+        reader = getattr(moving, name, None) or getattr(reducing, name)
+        return reader(self.rank, self.size, *arguments)
 
     def reset(self) -> None:
         """Make the receive buffer hold what no result is."""
