@@ -79,7 +79,7 @@ def _blocking(define: Callable) -> Callable:
         given = read(state.rank, state.size, *define(self, *arguments, **own))
         key = state.perform(given, tag, algorithm, parameters)
         if shortcut is not None and key is not None:
-            state.shortcuts[shortcut] = key
+            state.remember(shortcut, given, key, algorithm)
 
     return call
 

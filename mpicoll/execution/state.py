@@ -79,7 +79,7 @@ class State:
         self.calls = 0
         self.plans: dict[tuple, Bound] = {}
         self.scratch_bytes = 0
-        self.shortcuts: dict[tuple, tuple] = {}
+        self.shortcuts: dict[tuple, tuple[tuple, tuple | None]] = {}
         self.sides: Sides | None = None
 
     def next_tag(self, persistent: bool = False) -> int:
@@ -113,7 +113,10 @@ class State:
 
     def again(self, shortcut: tuple, tag: int) -> bool:
         """Run a call like one before, known by its `shortcut`; False if that is not possible."""
-        key = self.shortcuts.get(shortcut)
+        key, question = self.shortcuts.get(shortcut, (None, None))
+        # Another choice counts for all calls at once: other ranks may come without a shortcut.
+        if question is not None and choose(*question).algorithm is not key[0]:
+            return False
         bound = self.plans.pop(key, None)
         if bound is None or progress.pending:
             if bound is not None:
@@ -122,6 +125,11 @@ class State:
         blocking.run(bound, self.channel, tag)
         self.plans[key] = bound
         return True
+
+    def remember(self, shortcut: tuple, call: Call, key: tuple, name: str | None) -> None:
+        """Let `shortcut` stand for a call whose bound plan is kept under `key`."""
+        question = None if name is not None or call.fixed else _question(call)
+        self.shortcuts[shortcut] = key, question
 
     def start(
         self, call: Call, tag: int, name: str | None, parameters: dict[str, object]
@@ -166,9 +174,7 @@ class State:
     def algorithm_for(self, call: Call, name: str | None) -> Algorithm:
         """The algorithm that will serve a call; RequirementError if the named one cannot."""
         if name is None:
-            return choose(
-                call.collective, call.size, call.nbytes, call.commutative, call.equal_blocks
-            ).algorithm
+            return choose(*_question(call)).algorithm
         algorithm = find(call.collective, name)
         algorithm.require(call.size, commutative=call.commutative, equal_blocks=call.equal_blocks)
         return algorithm
@@ -198,6 +204,11 @@ class State:
             bound.free()
         self.plans.clear()
         self.channel.Free()
+
+
+def _question(call: Call) -> tuple:
+    """What the choice of an algorithm depends on."""
+    return call.collective, call.size, call.nbytes, call.commutative, call.equal_blocks
 
 
 def _on_delete(comm: native.Comm, keyval: int, state: State) -> None:

@@ -167,3 +167,22 @@ def test_a_parameter_makes_another_plan(ours, rank, size):
                 except (ValueError, TypeError):
                     continue  # not every number suits every parameter; all ranks say the same
                 assert np.array_equal(b, values(size - 1, 50)), (algorithm.name, name, value)
+
+
+def test_another_choice_counts_for_repeated_calls_too(ours, rank, size, monkeypatch):
+    """Rank 0 comes with the same memory again, the others with new memory: all must agree."""
+    from mpicoll.selection import choose
+
+    x, y = np.ones(8), np.zeros(8)
+    try:
+        for algorithm in (*serving("allreduce", size)[1:4], "ring"):
+            monkeypatch.setenv("MPICOLL_ALLREDUCE", algorithm)
+            choose.cache_clear()
+            for _ in range(2):
+                ours.Allreduce(x, y)
+                assert (y == size).all()
+                if rank:
+                    x, y, _kept = np.ones(8), np.zeros(8), (x, y)
+    finally:
+        monkeypatch.undo()
+        choose.cache_clear()
