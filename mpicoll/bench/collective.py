@@ -74,6 +74,7 @@ def _size(
         more = {
             "over_native": p50 / against if against else None,
             "over_floor": p50 / medians[each.floor] if each.floor else None,
+            "above_floor": p50 - medians[each.floor] if each.floor else None,
             "verified": verified[each.name],
         }
         if each.form == "persistent":

@@ -41,6 +41,7 @@ DEPENDENT = (
     "busbw",
     "over_native",
     "over_floor",
+    "above_floor",
     "over_blocking",
     "verified",
 )
@@ -64,33 +65,61 @@ def row(independent: dict[str, object], times: Summary, **more: object) -> dict[
     }
 
 
+#: What is averaged over several collectives: a name for it, and which ones.
+TOGETHER: dict[str, tuple[str, ...]] = {
+    "movers": ("bcast", "allgather", "alltoall", "gather", "scatter"),
+    "reducers": ("allreduce", "reduce_scatter", "reduce"),
+    "together": (),
+}
+
+
 def means(rows: Iterable[dict]) -> list[dict[str, object]]:
-    """Geometric means of the ratios for each collective, candidate and class of sizes."""
+    """Geometric means of the ratios for each collective, candidate and class of sizes.
+
+    Where several collectives were measured with a candidate of the same name, there are entries
+    for them together too, with the names in TOGETHER in place of the collective's.
+    """
     series: dict[tuple, list[dict]] = {}
+    several: dict[tuple, list[dict]] = {}
     for each in rows:
         chosen = each["independent"]
-        if chosen["library"] != "floor":
-            key = tuple(chosen[name] for name in ("group", "collective", "form", "candidate"))
-            series.setdefault(key, []).append(each)
+        if chosen["library"] == "floor":
+            continue
+        group, collective, form, candidate = (
+            chosen[name] for name in ("group", "collective", "form", "candidate")
+        )
+        series.setdefault((group, collective, form, candidate), []).append(each)
+        for name, members in TOGETHER.items():
+            if collective in members or not members:
+                several.setdefault((group, name, form, candidate), []).append(each)
+    # In the order of TOGETHER, not in that in which the first of their members came.
+    names = list(TOGETHER)
+    for key, members in sorted(several.items(), key=lambda item: names.index(item[0][1])):
+        if len({each["independent"]["collective"] for each in members}) > 1:
+            series[key] = members
+    return [mean for key, members in series.items() for mean in _means(key, members)]
+
+
+def _means(key: tuple, members: list[dict]) -> list[dict[str, object]]:
+    group, collective, form, candidate = key
     found = []
-    for (group, collective, form, candidate), members in series.items():
-        for name, low, high in CLASSES:
-            inside = [
-                m["dependent"] for m in members if low <= (m["independent"]["nbytes"] or 0) <= high
-            ]
-            entry = {
-                "group": group,
-                "collective": collective,
-                "form": form,
-                "candidate": candidate,
-                "class": name,
-                "sizes": len(inside),
-            }
-            for ratio in ("over_native", "over_floor", "over_blocking"):
-                known = [each[ratio] for each in inside if each.get(ratio)]
-                entry[ratio] = geometric_mean(known) if known else None
-            if inside:
-                found.append(entry)
+    for name, low, high in CLASSES:
+        inside = [
+            m["dependent"] for m in members if low <= (m["independent"]["nbytes"] or 0) <= high
+        ]
+        entry = {
+            "group": group,
+            "collective": collective,
+            "form": form,
+            "candidate": candidate,
+            "class": name,
+            "rows": len(inside),
+        }
+        for ratio in ("over_native", "over_floor", "over_blocking"):
+            known = [each[ratio] for each in inside if each.get(ratio)]
+            entry[ratio] = geometric_mean(known) if known else None
+        if inside:
+            found.append(entry)
     return found
 
 

@@ -25,6 +25,7 @@ COLUMNS = (
     ("busbw(GB/s)", "busbw", 1e-9),
     ("time/native", "over_native", 1),
     ("time/floor", "over_floor", 1),
+    ("time-floor(us)", "above_floor", 1e6),
 )
 PINGPONG = COLUMNS[:7]
 PERSISTENT = (*COLUMNS, ("time/blocking", "over_blocking", 1))

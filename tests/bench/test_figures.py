@@ -127,10 +127,10 @@ def test_operations_that_there_are_not(op, dtype):
         check_operation(op, dtype)
 
 
-def made(candidate, nbytes, p50, native):
+def made(candidate, nbytes, p50, native, collective="bcast"):
     chosen = {
         "group": "collectives",
-        "collective": "bcast",
+        "collective": collective,
         "form": "blocking",
         "library": "mpicoll",
         "candidate": candidate,
@@ -152,4 +152,13 @@ def test_row_and_means():
     assert found["8B-4KiB"]["over_native"] == pytest.approx(1.0)
     assert found["64KiB-64MiB"]["over_native"] == pytest.approx(0.25)
     assert found["all"]["over_native"] == pytest.approx(0.25 ** (1 / 3))
-    assert found["all"]["sizes"] == 3
+    assert found["all"]["rows"] == 3
+
+
+def test_means_of_collectives_together():
+    rows = [made("auto", 8, 1.0, 2.0), made("auto", 8, 2.0, 1.0, "reduce")]
+    rows += [made("auto", 8, 4.0, 1.0, "gather"), made("chain", 8, 1.0, 1.0)]
+    found = {(m["collective"], m["candidate"]): m for m in means(rows) if m["class"] == "all"}
+    assert found["together", "auto"]["over_native"] == pytest.approx(4.0 ** (1 / 3))
+    assert found["movers", "auto"]["over_native"] == pytest.approx(2.0**0.5)
+    assert ("reducers", "auto") not in found and ("together", "chain") not in found
