@@ -37,7 +37,7 @@ examples:
 #: What the ranks run; the arguments of `mpicoll` follow.
 PROGRAM = ["-m", "mpicoll"]
 
-#: Where ranks share cores, MPICH's waiting ranks should sleep a moment instead of taking turns:
+#: Where no core is left over, MPICH's waiting ranks should sleep a moment, not take turns:
 #: a check then takes about half as long, and no longer on a busy machine.
 CROWDED = {"MPIR_CVAR_ENABLE_HEAVY_YIELD": "1"}
 
@@ -188,7 +188,7 @@ def _launch(size: int, args: argparse.Namespace, out) -> tuple[int, dict]:
                 size,
                 [*PROGRAM, "check", "--results", name, *words],
                 timeout=LONGEST * args.timeout,
-                env=CROWDED if size > cores() else {},
+                env=CROWDED if size >= cores() else {},
                 echo=False,
                 on_line=on_line,
             )
