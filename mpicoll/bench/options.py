@@ -119,7 +119,7 @@ def check_operation(op: str, dtype: str) -> None:
 def named(collective: str, text: str, ranks: int, root: int) -> tuple[Named, ...]:
     """The candidates that ``--algorithm`` asks for; ValueError or TypeError if there is none.
 
-    ``all`` is auto and every algorithm that serves so many ranks; ``ring_segmented:segments=8``
+    ``all`` is auto and every algorithm that serves so many ranks; ``segmented_ring:segments=8``
     sets a parameter.
     """
     found: dict[Named, None] = {}
@@ -142,7 +142,7 @@ def _setting(text: str) -> tuple[str, int]:
     name, equals, value = text.partition("=")
     if not (name and equals and value.isdigit()):
         raise ValueError(
-            f"a parameter is NAME=NUMBER after a colon, as in ring:segments=8, not {text!r}"
+            f"a parameter is NAME=NUMBER, as in segmented_ring:segments=8, not {text!r}"
         )
     return name, int(value)
 

@@ -40,7 +40,7 @@ or of the blocks of all ranks together. Tables are those of the OSU micro-benchm
 
 examples:
   mpicoll bench allreduce -n 2 --algorithm all --sizes 8:64M:8
-  mpicoll bench allreduce --algorithm auto,ring_segmented:segments=8 --plot allreduce.svg
+  mpicoll bench allreduce --algorithm auto,segmented_ring:segments=8 --plot allreduce.svg
   mpicoll bench collectives -n 2 --json all.json --csv all.csv
   mpicoll bench bcast --against native,gloo
   mpicoll bench pingpong --network this-machine.json

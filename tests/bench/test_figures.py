@@ -1,5 +1,6 @@
 """Statistics, factors, sizes, order and options: no MPI."""
 
+import argparse
 import itertools
 import math
 
@@ -10,6 +11,8 @@ from mpicoll.bench.options import check_operation, named, tasks
 from mpicoll.bench.result import means, row
 from mpicoll.bench.sizes import parse_sizes, size_text
 from mpicoll.bench.timing import Limits, _chunk
+from mpicoll.commands import bench
+from mpicoll.commands.bench_request import check
 
 
 def test_summary_of_a_hundred_times():
@@ -162,3 +165,16 @@ def test_means_of_collectives_together():
     assert found["together", "auto"]["over_native"] == pytest.approx(4.0 ** (1 / 3))
     assert found["movers", "auto"]["over_native"] == pytest.approx(2.0**0.5)
     assert ("reducers", "auto") not in found and ("together", "chain") not in found
+
+
+@pytest.mark.parametrize(
+    "line",
+    [line.strip() for line in bench.EXAMPLES.splitlines() if line.startswith("  mpicoll bench")],
+)
+def test_the_examples_of_the_help_make_sense(line, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)  # as if torch were there
+    parser = argparse.ArgumentParser()
+    bench.configure(parser)
+    _, _, todo = check(parser.parse_args(line.split()[2:]))
+    assert todo
