@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -44,6 +45,7 @@ def run_tests(n, mode, folder, modules, timeout):
     """Outcome and text of every test on `n` ranks, the worst of all ranks counting."""
     results = Path(tempfile.mkdtemp(prefix="mpicoll-compat-"))
     settled = {}
+    started = time.monotonic()
     while True:
         (results / "done").write_text("\n".join(settled))
         for path in results.glob("rank-*"):
@@ -56,8 +58,10 @@ def run_tests(n, mode, folder, modules, timeout):
         if outcome.returncode == 0 or not new:
             break
     shutil.rmtree(results)
+    seconds = time.monotonic() - started
+    print(f"{mode}, P = {n}: {len(settled)} tests in {seconds:.0f} s", flush=True)
     if outcome.returncode:
-        settled["the job itself"] = "failed", outcome.report + outcome.output
+        print(f"{mode}, P = {n}: no end of all tests\n{outcome.report}{outcome.output}")
     return settled
 
 
@@ -130,7 +134,7 @@ def main():
     )
     parser.add_argument("-n", default="3", metavar="P[,P...]", help="default: %(default)s")
     parser.add_argument("-k", default="", metavar="WORD", help="only modules with WORD in the name")
-    parser.add_argument("--timeout", type=float, default=900, help="seconds for each run")
+    parser.add_argument("--timeout", type=float, default=3600, help="seconds for each run")
     args = parser.parse_args()
     folder = downloaded()
     paths = sorted(path for pattern in PATTERNS for path in folder.glob(pattern + ".py"))
