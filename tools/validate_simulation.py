@@ -25,13 +25,7 @@ from mpicoll.analysis.simulate import simulate
 from mpicoll.launch.library import find_launcher, find_library
 from mpicoll.registry import Algorithm, algorithms_of, find
 
-COLLECTIVES = {
-    "allreduce": "Allreduce",
-    "bcast": "Bcast",
-    "allgather": "Allgather",
-    "reduce_scatter": "Reduce_scatter_block",
-    "alltoall": "Alltoall",
-}
+COLLECTIVES = "allreduce bcast allgather reduce_scatter alltoall".split()
 PINGPONG = [8, 256, 4096, 32768, 262144, 1 << 20, 4 << 20]
 
 
@@ -100,7 +94,7 @@ def operation(comm, collective: str, nbytes: int, name: str):
     part = whole // comm.size
     sizes = {"allgather": (part, whole), "reduce_scatter": (whole, part)}
     first, second = (np.ones(n, np.float32) for n in sizes.get(collective, (whole, whole)))
-    method = getattr(comm, COLLECTIVES[collective])
+    method = getattr(comm, collective.capitalize() + "_block" * (collective == "reduce_scatter"))
     buffers = (first,) if collective == "bcast" else (first, second)
     return lambda: method(*buffers, algorithm=name)
 
