@@ -86,7 +86,7 @@ class Family(metaclass=StandIn):
         """The private side of this communicator; made, collectively, when it is first needed."""
         if self._state is None:
             if self._waiting is not None:
-                request, channel = self._waiting
+                (request, channel), self._waiting = self._waiting, None
                 request.Wait()
                 self._state = attach(self, State(channel))
             elif isinstance(self, native.Intercomm):
@@ -107,11 +107,13 @@ class Family(metaclass=StandIn):
 
     def Free(self) -> None:
         """Free the communicator and, with it, the private one."""
+        self._arrived()
         self._native("Free")()
         self._state = None
 
     def Disconnect(self) -> None:
         """Free the communicator after what is pending on it."""
+        self._arrived()
         self._native("Disconnect")()
         self._state = None
 
@@ -122,11 +124,17 @@ class Family(metaclass=StandIn):
             return comm, request
         channel, private = native.Intracomm(self.state.channel).Idup()
         comm._waiting = private, Channel(channel)
+        self.state.duplicating(private)
         return comm, request
 
     def Idup_with_info(self, info: MPI.Info) -> tuple[Family, MPI.Request]:
         """As `Idup`."""
         return self.Idup(info)
+
+    def _arrived(self) -> None:
+        """Wait for the private communicator of a duplicate that nobody has used."""
+        if self._waiting is not None:
+            self.state  # noqa: B018
 
     def _native(self, name: str) -> Callable:
         """The method of the MPI class that this one builds on."""

@@ -81,6 +81,7 @@ class State:
         self.scratch_bytes = 0
         self.shortcuts: dict[tuple, tuple[tuple, tuple | None]] = {}
         self.sides: Sides | None = None
+        self._duplicates: list[native.Request] = []
 
     def next_tag(self, persistent: bool = False) -> int:
         """A tag of its own for the next call.
@@ -198,8 +199,14 @@ class State:
         self.scratch_bytes -= bound.scratch_bytes
         bound.free()
 
+    def duplicating(self, request: native.Request) -> None:
+        """Remember that a duplicate of the channel is being made: it must not be freed before."""
+        pending = [other for other in self._duplicates if other != MPI.REQUEST_NULL]
+        self._duplicates = [*pending, request]
+
     def close(self) -> None:
         """Free what belongs to the communicator that is being freed."""
+        native.Request.Waitall(self._duplicates)
         for bound in self.plans.values():
             bound.free()
         self.plans.clear()

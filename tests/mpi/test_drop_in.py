@@ -108,6 +108,18 @@ def test_a_class_takes_its_own_topology_only(ours, size):
     cart.Free()
 
 
+def test_duplicates_that_nobody_uses_can_be_freed(ours, rank, size):
+    for first in range(2):
+        parent = ours.Dup()
+        child, request = parent.Idup()
+        request.Wait()
+        for each in (parent, child) if first else (child, parent):
+            each.Free()
+        again = ours.Dup()
+        assert again.allgather(rank) == list(range(size))
+        again.Free()
+
+
 def test_pickling(ours):
     world = mpicoll.Intracomm(MPI.COMM_WORLD)
     copy = pickle.loads(pickle.dumps(world))
