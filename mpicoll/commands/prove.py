@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     proofs = sum(summary.proofs for summary in summaries)
     messages = sum(summary.messages for summary in summaries)
     seconds = sum(summary.seconds for summary in summaries)
-    verdict = f"{len(failed)} FAILED" if failed else "all proved"
+    verdict = f"{len(failed)} FAILED" if failed else "all proved" if proofs else "nothing proved"
     print(
         f"\n{len(summaries)} algorithms, {proofs} proofs, {messages} messages checked "
         f"in {seconds:.1f} s: {verdict}",
@@ -96,6 +96,8 @@ def run(args: argparse.Namespace) -> int:
     )
     if args.json:
         _write(args.json, sizes, summaries)
+    if not proofs:
+        raise CommandError(f"nothing was proved: no algorithm serves the sizes {args.sizes}")
     return Exit.FAILED if failed else Exit.OK
 
 

@@ -118,13 +118,12 @@ class State:
         # Another choice counts for all calls at once: other ranks may come without a shortcut.
         if question is not None and choose(*question).algorithm is not key[0]:
             return False
-        bound = self.plans.pop(key, None)
-        if bound is None or progress.pending:
-            if bound is not None:
-                self.plans[key] = bound
+        bound = None if progress.pending else self.plans.pop(key, None)
+        if bound is None:
             return False
+        self.scratch_bytes -= bound.scratch_bytes
         blocking.run(bound, self.channel, tag)
-        self.plans[key] = bound
+        self.give_back(key, bound)
         return True
 
     def remember(self, shortcut: tuple, call: Call, key: tuple, name: str | None) -> None:
