@@ -94,7 +94,8 @@ class Task:
 class Options:
     """What holds for all tasks.
 
-    `against` is a subset of native and gloo, `seconds` is per size; `floor`: measure floors too.
+    `against` is a subset of native and gloo, `seconds` is per size; `floor`: measure floors too;
+    `elsewhere`: what is to be overlapped with leaves the core free.
     """
 
     dtype: str = "float32"
@@ -104,6 +105,7 @@ class Options:
     iterations: int = 1000
     seconds: float = 1.0
     floor: bool = True
+    elsewhere: bool = False
 
 
 def check_operation(op: str, dtype: str) -> None:

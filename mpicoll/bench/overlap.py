@@ -4,6 +4,8 @@ As in the OSU micro-benchmarks: the computation is made as long as the collectiv
 are done at once, and ``overlap = 1 - (together - computation) / collective``, at least 0 and at
 most 1. The time of a repetition is that of its slowest rank; figures are medians. The three are
 measured in turn, for native MPI and for ours without and with the progress thread.
+
+Where all cores compute, messages through shared memory, which cores copy, leave nothing to be won.
 """
 
 from __future__ import annotations
@@ -37,6 +39,15 @@ def overlap_of(collective: float, computation: float, together: float) -> float:
     return min(1.0, max(0.0, 1 - (together - computation) / collective))
 
 
+class _Elsewhere:
+    """A computation on another device: the rank only waits, in one go, for pieces of 50 us."""
+
+    piece = 50e-6
+
+    def __call__(self, pieces: int) -> None:
+        time.sleep(pieces * self.piece)
+
+
 class _Computation:
     """A computation of one thread that can be made as long as wished, in pieces of some 50 us."""
 
@@ -56,7 +67,7 @@ class _Computation:
 def measured(comm: MPI.Intracomm, task: Task, options: Options) -> Iterator[list[dict]]:
     """The rows of each size; collective on `comm`, one of MPI's own."""
     ours = mpicoll.Intracomm(comm.Dup())
-    compute = _Computation()
+    compute = _Elsewhere() if options.elsewhere else _Computation()
     mode = progress.mode
     try:
         for nbytes in task.sizes:
@@ -73,7 +84,7 @@ def _size(
     task: Task,
     options: Options,
     work: Work,
-    compute: _Computation,
+    compute: Callable[[int], None],
 ) -> list[dict]:
     name = f"I{work.method.name.lower()}"
     contenders = [("mpicoll", ours, "auto")]
@@ -88,6 +99,15 @@ def _size(
     ]
     estimates = [summarise(own).p50 for own in measure(comm, alone, Limits(5, limits.seconds))]
     pieces = [max(1, round(seconds / compute.piece)) for seconds in estimates]
+    # A piece takes another time among several ranks, and in a row: measure, and correct twice.
+    for _ in range(2):
+        pieces = comm.bcast(pieces)
+        trials = [Action(partial(compute, count), _mode("auto")) for count in pieces]
+        took = [summarise(own).p50 for own in measure(comm, trials, Limits(5, limits.seconds))]
+        pieces = [
+            max(1, round(count * wanted / real))
+            for count, wanted, real in zip(pieces, estimates, took, strict=True)
+        ]
     pieces = comm.bcast(pieces)
     actions = []
     for (_, owner, mode), own, count in zip(contenders, alone, pieces, strict=True):
@@ -113,6 +133,7 @@ def _size(
             "dtype": options.dtype,
             "op": options.op,
             "nbytes": work.nbytes,
+            "elsewhere": options.elsewhere,
         }
         more = {
             "computation": computation.p50,

@@ -73,6 +73,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="native, gloo (needs torch), both with a comma, or none (default: native)",
     )
     add("--no-floor", action="store_true", help="leave the floors out")
+    add(
+        "--elsewhere",
+        action="store_true",
+        help="overlap: with a computation that leaves the core free, as one on an accelerator does",
+    )
     add("--iterations", type=int, default=1000, metavar="N", help="at most (default: 1000)")
     add(
         "--seconds-per-size",
@@ -158,6 +163,7 @@ def launch(
             words += [] if value is None else [f"--{option}={value}"]
         words.append(f"--seconds-per-size={args.seconds_per_size}")
         words += [f"--timeout={args.timeout}", *["--no-floor"] * args.no_floor]
+        words += ["--elsewhere"] * args.elsewhere
         argv = ["-m", "mpicoll", "bench", *args.what, *words]
         outcome = supervise(ranks, argv, timeout=args.timeout, echo=False, on_line=on_line)
         if outcome.report:

@@ -67,6 +67,7 @@ def _options(args: argparse.Namespace, ranks: int) -> Options:
         args.iterations,
         args.seconds_per_size,
         not args.no_floor,
+        args.elsewhere,
     )
 
 
