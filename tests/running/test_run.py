@@ -32,7 +32,8 @@ def start(*words, launcher=(), cwd=None, text="", **variables):
         text=True,
         timeout=60,
         cwd=cwd,
-        env=clean_environment() | variables,
+        # Unbuffered, the ranks' words would be mixed within lines.
+        env=clean_environment() | {"PYTHONUNBUFFERED": ""} | variables,
     )
 
 
