@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from mpi4py import MPI
 
-from mpicoll.execution import inter
+from mpicoll.execution import inter_rounds
 from mpicoll.execution.neighbours import edges_of, plan_of
 from mpicoll.execution.script import script_from
 from mpicoll.execution.state import State
@@ -64,7 +64,7 @@ class InterObjects:
         if top is None:
             return None
         inputs, outputs = ([], [0]) if not is_root else ([0], [])
-        rounds = inter.bcast_rounds(sides, top, is_root)
+        rounds = inter_rounds.bcast_rounds(sides, top, is_root)
         buffers = _slots(Output, inputs), _slots(Output, outputs)
         found = self._perform("bcast", tags, rounds, buffers, lambda: [obj])
         return found[0] if found else None
@@ -95,22 +95,22 @@ class InterObjects:
         if top is None:
             return None
         buffers = _slots(Input, [] if is_root else [0]), _slots(Output, [0] if is_root else [])
-        rounds = inter.reduce_rounds(sides, top, is_root)
+        rounds = inter_rounds.reduce_rounds(sides, top, is_root)
         found = self._perform("reduce", tags, rounds, buffers, lambda: [sendobj], op)
         return found[0] if found else None
 
     def allreduce(self, sendobj: object, op: MPI.Op | Operation = MPI.SUM) -> object:
         """The objects of the other group, combined in rank order."""
         tags = next_tags(self.state)
-        rounds = inter.allreduce_rounds(self.state.sides)
+        rounds = inter_rounds.allreduce_rounds(self.state.sides)
         buffers = _slots(Input, [0]), _slots(Output, [0])
         (result,) = self._perform("allreduce", tags, rounds, buffers, lambda: [sendobj], op)
         return result
 
-    def _start(self, root: int) -> tuple[tuple, inter.Sides, int | None, bool]:
+    def _start(self, root: int) -> tuple[tuple, inter_rounds.Sides, int | None, bool]:
         tags = next_tags(self.state)
         sides = self.state.sides
-        return tags, sides, inter.root_of(root, sides), root == MPI.ROOT
+        return tags, sides, inter_rounds.root_of(root, sides), root == MPI.ROOT
 
     def _rooted(self, name: str, root: int, supply: Callable[[], list]) -> tuple[list, bool]:
         tags, sides, top, is_root = self._start(root)
@@ -123,7 +123,7 @@ class InterObjects:
             _slots(Input, blocks if sending else ()),
             _slots(Output, () if sending else blocks),
         )
-        rounds = inter.rooted_rounds(sides, top, is_root, sends)
+        rounds = inter_rounds.rooted_rounds(sides, top, is_root, sends)
         return self._perform(name, tags, rounds, buffers, supply), is_root
 
     def _everybody(self, name: str, supply: Callable[[], list]) -> list:
@@ -132,7 +132,7 @@ class InterObjects:
         same = name == "allgather"
         blocks = range(len(sides.remote))
         buffers = _slots(Input, [0] if same else blocks), _slots(Output, blocks)
-        return self._perform(name, tags, [inter.everybody(sides, same)], buffers, supply)
+        return self._perform(name, tags, [inter_rounds.everybody(sides, same)], buffers, supply)
 
     def _perform(
         self,

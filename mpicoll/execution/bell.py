@@ -15,6 +15,7 @@ class Bell:
     """A receive from oneself that completes when a collective does; ringing sends the message."""
 
     _mail: native.Intracomm | None = None
+    _largest_tag = 0
     _numbers = itertools.count()
     # A failed collective rings with a byte too many: MPI reports that instead of success.
     _spare = bytearray(64)
@@ -22,7 +23,8 @@ class Bell:
     def __init__(self) -> None:
         if Bell._mail is None:
             Bell._mail = native.COMM_SELF.Dup()
-        self._tag = next(Bell._numbers) % native.COMM_WORLD.Get_attr(MPI.TAG_UB)
+            Bell._largest_tag = native.COMM_WORLD.Get_attr(MPI.TAG_UB)
+        self._tag = next(Bell._numbers) % Bell._largest_tag
         self.request = Bell._mail.Irecv([Bell._spare, 0, MPI.BYTE], 0, self._tag)
 
     def ring(self, error: BaseException | None) -> None:

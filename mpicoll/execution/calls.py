@@ -31,6 +31,7 @@ from mpicoll.execution.reduction import Reduction
 from mpicoll.steps import Plan
 
 __all__ = [
+    "Blocks",
     "Call",
     "Local",
     "Place",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mpi4py import MPI
 
 from mpicoll.errors import fail
 from mpicoll.execution.calls import (
+    Blocks,
     Call,
     Place,
     cache_key,
@@ -18,26 +19,30 @@ from mpicoll.execution.calls import (
     refuse_overlap,
     whole,
 )
-from mpicoll.execution.layout import (
-    Part,
-    allocate,
-    split,
-)
+from mpicoll.execution.datatypes import Kind
+from mpicoll.execution.layout import Part, allocate, split
 from mpicoll.execution.local import copy_parts
 from mpicoll.execution.message import Message, read_message
 from mpicoll.execution.reduction import Average, Reduction, Stage, reduction_of
 
 __all__ = [
     "allreduce",
+    "by_counts",
+    "check_op",
     "exscan",
     "reduce",
     "reduce_scatter",
     "reduce_scatter_block",
     "scan",
+    "vectors",
 ]
 
+#: From the address, count and kind of a vector to its blocks.
+Cut = Callable[[int, int, Kind], Blocks]
 
-def _check_op(op: object) -> None:
+
+def check_op(op: object) -> None:
+    """Raise TypeError or ArgumentError for what is no operation."""
     if not isinstance(op, (MPI.Op, Average)):
         raise TypeError(f"op must be an MPI.Op or mpicoll.AVG, not {type(op).__name__}")
     if op == MPI.OP_NULL:
@@ -51,7 +56,7 @@ def _operands(
 
     `blocks`: the send buffer has this many blocks of the receive buffer's count.
     """
-    _check_op(op)
+    check_op(op)
     send = receive = None
     if receives:
         refuse_in_place(recvbuf, "the receive buffer of a reduction")
@@ -72,6 +77,47 @@ def _operands(
             )
     kind = (receive if send is None else send).kind
     return send, receive, reduction_of(op, kind)
+
+
+def vectors(
+    reduction: Reduction,
+    ranks: int,
+    source: tuple[Part, Cut] | None,
+    target: tuple[Part, Cut] | None,
+) -> Callable[[list], Place]:
+    """Where the operands and the results of a reduction are, each with the way to cut it up.
+
+    Operands are widened and results divided by `ranks` and narrowed where the reduction asks for
+    it. A scratch block is like one of the operands, or of the results where there are none.
+    """
+
+    def place(keep: list) -> Place:
+        stage = Stage(reduction, ranks, keep)
+        operands: Blocks = []
+        results: Blocks = []
+        if source is not None:
+            (address, count, kind), cut = source
+            operands = cut(stage.source(address, count), count, reduction.wide(kind))
+        if target is not None:
+            (address, count, kind), cut = target
+            results = cut(stage.result(address, count), count, reduction.wide(kind))
+        like = operands or results
+        return Place(operands, results, lambda block: like[block][1:], stage.first, stage.last)
+
+    return place
+
+
+def by_counts(counts: Sequence[int], share: int = 1) -> Cut:
+    """The way to cut a vector into a block of each count, and those into `share` parts each."""
+
+    def cut(address: int, _: int, kind: Kind) -> list[Part]:
+        parts: list[Part] = []
+        for count in counts:
+            parts += split(address, count, kind, share)
+            address += count * kind.extent
+        return parts
+
+    return cut
 
 
 def _name(message: Message) -> str:
@@ -96,16 +142,14 @@ def _reducing(
     received = whole(receive) if receive is not None else None
     if send is not None and received is not None:
         refuse_overlap([sent], [received])
-    address, count, kind = sent
+    _, count, kind = sent
 
     def place(blocks: int, keep: list) -> Place:
-        stage = Stage(reduction, size, keep)
-        wide = reduction.kind if reduction.narrow is not None else kind
-        cut = split(stage.source(address, count), count, wide, blocks)
-        out = {}
-        if received is not None:
-            out = split(stage.result(received[0], count), count, wide, blocks)
-        return Place(cut, out, lambda block: (cut[block][1], wide), stage.first, stage.last)
+        def cut(address: int, count: int, kind: Kind) -> list[Part]:
+            return split(address, count, kind, blocks)
+
+        target = (received, cut) if received is not None else None
+        return vectors(reduction, size, (sent, cut), target)(keep)
 
     return Call(
         collective,
@@ -164,7 +208,7 @@ def reduce_scatter(
         raise ValueError(f"expecting {size} receive counts, got {len(counts)}")
     if any(count < 0 for count in counts):
         raise fail(MPI.ERR_COUNT, f"negative receive count in {counts}")
-    _check_op(op)
+    check_op(op)
     refuse_in_place(recvbuf, "the receive buffer of a reduction")
     receive = read_message(recvbuf, writable=True)
     send = None
@@ -203,23 +247,22 @@ def _scattered(
 
     def place(blocks: int, keep: list) -> Place:
         share = blocks // size
-        stage = Stage(reduction, size, keep)
-        wide = reduction.kind if reduction.narrow is not None else kind
-        cut: list[Part] = []
-        at = stage.source(base, sum(counts))
-        for count in counts:
-            cut += split(at, count, wide, share)
-            at += count * wide.extent
         start, back = receive.address, []
         if send is None:
             memory, start = allocate(kind.span(own))
             keep.append(memory)
             start -= kind.true_lb
             back = copy_parts([(start, own, kind)], [target], keep)
-        out = split(stage.result(start, own), own, wide, share)
-        output = {rank * share + piece: part for piece, part in enumerate(out)}
-        last = stage.last + back
-        return Place(cut, output, lambda block: (cut[block][1], wide), stage.first, last)
+
+        def own_blocks(address: int, count: int, kind: Kind) -> dict[int, Part]:
+            return {
+                rank * share + piece: part
+                for piece, part in enumerate(split(address, count, kind, share))
+            }
+
+        source = (base, sum(counts), kind), by_counts(counts, share)
+        placed = vectors(reduction, size, source, ((start, own, kind), own_blocks))(keep)
+        return placed._replace(last=placed.last + back)
 
     return Call(
         "reduce_scatter",

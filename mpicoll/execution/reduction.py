@@ -76,6 +76,10 @@ class Reduction:
         if predefined:
             _validate(op, kind)
 
+    def wide(self, kind: Kind) -> Kind:
+        """The kind in which numbers of the user's `kind` are combined."""
+        return kind if self.narrow is None else self.kind
+
     def combine(
         self, left: int, right: int, into: int, count: int, right_is_dead: bool, keep: list
     ) -> list[Callable[[], object]]:

@@ -7,7 +7,7 @@ from mpi4py import MPI
 from mpicoll.execution import blocking, native
 from mpicoll.execution.bind import Bound, bind
 from mpicoll.execution.calls import Call
-from mpicoll.execution.inter import Sides
+from mpicoll.execution.inter_rounds import Sides
 from mpicoll.execution.operation import Operation, PersistentOperation
 from mpicoll.execution.progress import progress
 from mpicoll.execution.request import Prequest, Request, persistent, started
@@ -75,7 +75,8 @@ class State:
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
         self.rank, self.size = self.channel.Get_rank(), self.channel.Get_size()
-        self.largest_tag = native.COMM_WORLD.Get_attr(MPI.TAG_UB)
+        # An even number of tags, so that odd ones stay odd when they come round again.
+        self.tags = native.COMM_WORLD.Get_attr(MPI.TAG_UB) // 2 * 2
         self.calls = 0
         self.plans: dict[tuple, Bound] = {}
         self.scratch_bytes = 0
@@ -91,7 +92,7 @@ class State:
         the odd tags, since theirs stay in use when the others come round again.
         """
         self.calls += 1
-        return (2 * self.calls + persistent) % self.largest_tag
+        return (2 * self.calls + persistent) % self.tags
 
     def perform(
         self, call: Call, tag: int, name: str | None, parameters: dict[str, object]

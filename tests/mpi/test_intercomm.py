@@ -138,8 +138,38 @@ def test_order_of_operands(pair):
     op.Free()
 
 
+def test_numbers_beyond_mpi(pair):
+    """Half precision and averages between groups, nothing written beyond the buffers."""
+    inter, _, side = pair
+    remote = inter.remote_size
+    values = [np.full(3, k + 0.5, "f2") for k in range(max(remote, inter.size))]
+    total = sum(value.astype("f4") for value in values[:remote]).astype("f2")
+    mean = (total.astype("f4") / remote).astype("f2")
+    for op, want in ((MPI.SUM, total), (mpicoll.AVG, mean)):
+        whole = np.full(9, -1, "f2")
+        inter.Allreduce(values[inter.rank], whole[3:6], op)
+        assert np.allclose(whole[3:6], want, rtol=1e-3)
+        assert (whole[:3] == -1).all() and (whole[6:] == -1).all()
+        whole[:] = -1
+        inter.Reduce_scatter_block(
+            np.tile(values[inter.rank], inter.size * remote), out := np.zeros(3 * remote, "f2"), op
+        )
+        assert np.allclose(out, np.tile(want, remote), rtol=1e-3)
+        for root in roots(inter, side):
+            inter.Reduce(values[inter.rank], whole[3:6], op, root)
+            wanted = want if root == MPI.ROOT else np.full(3, -1)
+            assert np.allclose(whole[3:6], wanted, rtol=1e-3)
+            assert (whole[:3] == -1).all() and (whole[6:] == -1).all()
+            whole[:] = -1
+    double = np.zeros(2)
+    inter.Allreduce(np.full(2, inter.rank + 1.0), double, op=mpicoll.AVG)
+    assert np.allclose(double, (remote + 1) / 2)
+
+
 def test_errors_and_merge(pair):
     inter, _, _ = pair
+    with pytest.raises(TypeError, match=r"MPI\.Op"):
+        inter.Allreduce(np.zeros(1), np.zeros(1), op=max)
     with pytest.raises(mpicoll.ArgumentError, match="root"):
         inter.Bcast(np.zeros(1), root=inter.remote_size)
     with pytest.raises(mpicoll.ArgumentError):

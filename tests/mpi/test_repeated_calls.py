@@ -186,3 +186,18 @@ def test_another_choice_counts_for_repeated_calls_too(ours, rank, size, monkeypa
     finally:
         monkeypatch.undo()
         choose.cache_clear()
+
+
+def test_tags_keep_their_kind_when_they_come_round_again(ours, size):
+    """Persistent calls keep the odd tags, whatever the largest tag of the library."""
+    send, receive = np.ones(3), np.zeros(3)
+    request = ours.Allreduce_init(send, receive)
+    ours.state.calls = ours.state.tags // 2 - 3
+    for _ in range(6):
+        assert ours.state.next_tag() % 2 == 0
+        assert ours.state.next_tag(persistent=True) % 2 == 1
+        ours.Allreduce(send, receive)
+        request.Start()
+        request.Wait()
+        assert (receive == size).all()
+    request.Free()
