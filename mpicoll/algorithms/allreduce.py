@@ -1,10 +1,11 @@
 """Allreduce: the vectors of all ranks are combined on every rank, bit for bit the same."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from mpicoll.algorithms.phases import (
     binomial_bcast,
     binomial_reduce,
+    combined_in_order,
     core_index,
     core_rank,
     doubling_allgather,
@@ -16,7 +17,7 @@ from mpicoll.algorithms.phases import (
     unfold,
 )
 from mpicoll.registry import algorithm
-from mpicoll.steps import Buffer, Copy, Input, Output, Recv, Reduce, Send, Temp
+from mpicoll.steps import Copy, Input, Output, Recv, Reduce, Send, Temp
 from mpicoll.topology import core_size, digits_of_core, distances
 
 
@@ -136,12 +137,12 @@ def allgather_reduce(rank: int, size: int) -> Iterator:
     if size == 1:
         yield Copy(Input[:], Output[:])
         return
-    arrived = [Input if peer == rank else Temp.row(peer) for peer in range(size)]
+    arrived = [(Input if peer == rank else Temp.row(peer))[:] for peer in range(size)]
     others = [peer for peer in range(size) if peer != rank]
     yield (
-        *(Recv(peer, arrived[peer][:]) for peer in others),
+        *(Recv(peer, arrived[peer]) for peer in others),
         *(Send(peer, Input[:]) for peer in others),
-        *_in_order(arrived, Temp.row(rank), Output),
+        *combined_in_order(arrived, Temp.row(rank)[:], Output[:]),
     )
 
 
@@ -164,7 +165,7 @@ def recursive_multiplying(rank: int, size: int, *, radix: int = 4) -> Iterator:
     leaders = [-(-index * size // core) for index in range(core + 1)]
     index = max(i for i in range(core) if leaders[i] <= rank)
     members = range(leaders[index] + 1, leaders[index + 1])
-    own = Input
+    own = Input[:]
     if size == 1:
         yield Copy(Input[:], Output[:])
     if rank in members:
@@ -172,33 +173,25 @@ def recursive_multiplying(rank: int, size: int, *, radix: int = 4) -> Iterator:
         yield Recv(leaders[index], Output[:])
         return
     if members:
+        arrived = [Temp.row(i)[:] for i in range(len(members))]
         yield (
-            *(Recv(peer, Temp.row(i)[:]) for i, peer in enumerate(members)),
-            *_in_order([Input, *(Temp.row(i) for i in range(len(members)))], Output, Output),
+            *(Recv(peer, chunk) for peer, chunk in zip(members, arrived, strict=True)),
+            *combined_in_order([own, *arrived], Output[:], Output[:]),
         )
-        own = Output
+        own = Output[:]
     for distance in (radix**digit for digit in range(digits_of_core(size, radix))):
         first = index - index // distance % radix * distance
         peers = {digit: leaders[first + digit * distance] for digit in range(radix)}
         others = {digit: peer for digit, peer in peers.items() if peer != rank}
-        operands = [Temp.row(digit) if digit in others else own for digit in range(radix)]
+        operands = [Temp.row(digit)[:] if digit in others else own for digit in range(radix)]
         yield (
-            *(Send(peer, own[:]) for peer in others.values()),
-            *(Recv(peer, Temp.row(digit)[:]) for digit, peer in others.items()),
-            *_in_order(operands, Temp.row(radix), Output),
+            *(Send(peer, own) for peer in others.values()),
+            *(Recv(peer, operands[digit]) for digit, peer in others.items()),
+            *combined_in_order(operands, Temp.row(radix)[:], Output[:]),
         )
-        own = Output
+        own = Output[:]
     if members:
         yield tuple(Send(peer, Output[:]) for peer in members)
-
-
-def _in_order(operands: Sequence[Buffer], total: Buffer, result: Buffer) -> Iterator:
-    """Combine from left to right, in `total` on the way and in `result` at the end."""
-    so_far = operands[0]
-    for number, operand in enumerate(operands[1:], start=2):
-        into = result if number == len(operands) else total
-        yield Reduce(so_far[:], operand[:], into=into[:])
-        so_far = into
 
 
 @algorithm(

@@ -16,6 +16,7 @@ __all__ = [
     "binomial_reduce",
     "binomial_scatter",
     "bruck_allgather",
+    "combined_in_order",
     "doubling_allgather",
     "fold",
     "halving_reduce_scatter",
@@ -217,6 +218,15 @@ def doubling_allgather(index: int, size: int, groups: Sequence[Sequence[int]], b
         yield Send(core_rank(peer, size), buffer[mine]), Recv(core_rank(peer, size), buffer[theirs])
 
 
+def combined_in_order(operands: Sequence[Chunk], total: Chunk, result: Chunk) -> Iterator[Reduce]:
+    """Combine from left to right, in `total` on the way and in `result` at the end."""
+    so_far = operands[0]
+    for number, operand in enumerate(operands[1:], start=2):
+        into = result if number == len(operands) else total
+        yield Reduce(so_far, operand, into)
+        so_far = into
+
+
 def ordered_reduce_scatter(rank: int, size: int, source: Buffer, result: Buffer) -> Iterator:
     """Everybody sends block i to rank i, which combines from the first rank to the last.
 
@@ -228,13 +238,8 @@ def ordered_reduce_scatter(rank: int, size: int, source: Buffer, result: Buffer)
         return
     arrived = [(source if peer == rank else Temp.row(peer))[rank] for peer in range(size)]
     ahead = [(rank + distance) % size for distance in range(1, size)]
-    so_far, combined = arrived[0], []
-    for peer in range(1, size):
-        into = result[rank] if peer == size - 1 else Temp.row(size)[rank]
-        combined.append(Reduce(so_far, arrived[peer], into))
-        so_far = into
     yield (
         *(Recv(peer, arrived[peer]) for peer in reversed(ahead)),
         *(Send(peer, source[peer]) for peer in ahead),
-        *combined,
+        *combined_in_order(arrived, Temp.row(size)[rank], result[rank]),
     )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import sys
-import time
 
 from mpicoll.analysis.sweep import Summary, sweep
+from mpicoll.analysis.symbolic import Proof
 from mpicoll.commands import CommandError, Exit
+from mpicoll.commands.units import Progress, write_json
 from mpicoll.registry import Algorithm, algorithms_of, collectives, find
 
 __all__ = ["chosen_algorithms", "configure", "parse_sizes", "run"]
@@ -102,9 +102,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _line(algorithm: Algorithm, sizes: list[int], width: int, out) -> Summary:
-    tick = _Progress(str(algorithm))
+    progress = Progress(str(algorithm))
+
+    def tick(summary: Summary, proof: Proof) -> None:
+        progress(f"P = {proof.size}, {summary.proofs} proofs", 0, 0)
+
     summary = sweep(algorithm, sizes, tick)
-    tick.clear()
+    progress.clear()
     if not summary.proofs:
         verdict = f"not for these sizes: requires {', '.join(algorithm.requires)}"
     elif summary.ok:
@@ -118,24 +122,6 @@ def _line(algorithm: Algorithm, sizes: list[int], width: int, out) -> Summary:
         flush=True,
     )
     return summary
-
-
-class _Progress:
-    """A line on the terminal that says how far it is, once it takes longer than two seconds."""
-
-    def __init__(self, title: str) -> None:
-        self.title, self.last, self.shown = title, time.monotonic() + 1.5, False
-
-    def __call__(self, summary: Summary, proof) -> None:
-        now = time.monotonic()
-        if now - self.last > 0.5 and sys.stderr.isatty():
-            self.last, self.shown = now, True
-            text = f"{self.title}: P = {proof.size}, {summary.proofs} proofs"
-            print(f"\r{text:<78}", end="", file=sys.stderr, flush=True)
-
-    def clear(self) -> None:
-        if self.shown:
-            print(f"\r{'':<78}\r", end="", file=sys.stderr, flush=True)
 
 
 def _write(path: str, sizes: list[int], summaries: list[Summary]) -> None:
@@ -152,12 +138,4 @@ def _write(path: str, sizes: list[int], summaries: list[Summary]) -> None:
         }
         for summary in summaries
     ]
-    text = json.dumps({"sizes": sizes, "algorithms": results}, indent=2)
-    if path == "-":
-        print(text)
-        return
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
-    except OSError as error:
-        raise CommandError(f"cannot write {path}: {error.strerror}") from None
+    write_json(path, {"sizes": sizes, "algorithms": results})

@@ -18,19 +18,17 @@ from mpicoll.execution.calls import (
     keep_alive,
     refuse_in_place,
     refuse_overlap,
-    row,
     whole,
 )
 from mpicoll.execution.datatypes import BYTES, Kind
 from mpicoll.execution.layout import (
     Part,
     allocate,
-    listed,
     nbytes_of,
     split_bytes,
 )
 from mpicoll.execution.local import copy_parts
-from mpicoll.execution.message import read_message, read_vector
+from mpicoll.execution.message import read_message
 
 __all__ = ["allgather", "alltoall", "barrier", "bcast", "gather", "scatter"]
 
@@ -139,73 +137,48 @@ def bcast(rank: int, size: int, buf: object, root: object) -> Call:
 
 def scatter(rank: int, size: int, sendbuf: object, recvbuf: object, root: object, v: bool) -> Call:
     """`sendbuf` counts at the root only; the root's `recvbuf` may be IN_PLACE."""
-    root = check_root(root, size)
-    send = receive = None
-    sent: dict[int, Part] = {}
-    received: dict[int, Part] = {}
-    if rank == root:
-        refuse_in_place(sendbuf, "the send buffer of Scatter")
-        if v:
-            send = read_vector(sendbuf, writable=False, blocks=size)
-            sent = dict(enumerate(listed(send)))
-        else:
-            send = read_message(sendbuf, writable=False, blocks=size)
-            sent = dict(enumerate(row(send, size)))
-        received = {rank: sent[rank]}
-    else:
-        refuse_in_place(recvbuf, "the receive buffer of a rank that is not the root")
-    if rank != root or not is_in_place(recvbuf):
-        receive = read_message(recvbuf, writable=True)
-        received = {rank: whole(receive)}
-    if rank == root and receive is not None:
-        _same_bytes(sent[rank], received[rank], "the root's own block")
-        refuse_overlap(list(sent.values()), list(received.values()))
-    own = nbytes_of([received[rank]])
-    return Call(
-        "scatter",
-        rank,
-        size,
-        _moving(size, sent, received, lambda block: own),
-        keep_alive(send, receive),
-        cache_key(send, receive, root, v),
-        None if v else own * size,
-        root=root,
-        equal_blocks=not v,
-    )
+    return _rooted("scatter", rank, size, sendbuf, recvbuf, root, v)
 
 
 def gather(rank: int, size: int, sendbuf: object, recvbuf: object, root: object, v: bool) -> Call:
     """`recvbuf` counts at the root only; the root's `sendbuf` may be IN_PLACE."""
+    return _rooted("gather", rank, size, recvbuf, sendbuf, root, v)
+
+
+def _rooted(
+    name: str, rank: int, size: int, all_blocks: object, own_block: object, root: object, v: bool
+) -> Call:
+    """Scatter and gather: the root has a block for every rank, and every rank has its own."""
+    scatters = name == "scatter"
     root = check_root(root, size)
-    send = receive = None
-    sent: dict[int, Part] = {}
-    received: dict[int, Part] = {}
+    outer = inner = None
+    every: dict[int, Part] = {}
     if rank == root:
-        refuse_in_place(recvbuf, "the receive buffer of Gather")
-        if v:
-            receive = read_vector(recvbuf, writable=True, blocks=size)
-            received = dict(enumerate(listed(receive)))
-        else:
-            receive = read_message(recvbuf, writable=True, blocks=size)
-            received = dict(enumerate(row(receive, size)))
-        sent = {rank: received[rank]}
+        which = "send buffer of Scatter" if scatters else "receive buffer of Gather"
+        refuse_in_place(all_blocks, f"the {which}")
+        outer, every = exchanged(all_blocks, size, "v" * v, writable=not scatters)
+        own = every[rank]
     else:
-        refuse_in_place(sendbuf, "the send buffer of a rank that is not the root")
-    if rank != root or not is_in_place(sendbuf):
-        send = read_message(sendbuf, writable=False)
-        sent = {rank: whole(send)}
-    if rank == root and send is not None:
+        which = "receive" if scatters else "send"
+        refuse_in_place(own_block, f"the {which} buffer of a rank that is not the root")
+    if rank != root or not is_in_place(own_block):
+        inner = read_message(own_block, writable=scatters)
+        own = whole(inner)
+    sides = (every, {rank: own})
+    messages = (outer, inner)
+    sent, received = sides if scatters else sides[::-1]
+    if rank == root and inner is not None:
         _same_bytes(sent[rank], received[rank], "the root's own block")
         refuse_overlap(list(sent.values()), list(received.values()))
-    own = nbytes_of([sent[rank]])
+    nbytes = nbytes_of([own])
     return Call(
-        "gather",
+        name,
         rank,
         size,
-        _moving(size, sent, received, lambda block: own),
-        keep_alive(send, receive),
-        cache_key(send, receive, root, v),
-        None if v else own * size,
+        _moving(size, sent, received, lambda block: nbytes),
+        keep_alive(*messages),
+        cache_key(*messages, root, v),
+        None if v else nbytes * size,
         root=root,
         equal_blocks=not v,
     )
@@ -214,12 +187,7 @@ def gather(rank: int, size: int, sendbuf: object, recvbuf: object, root: object,
 def allgather(rank: int, size: int, sendbuf: object, recvbuf: object, v: bool) -> Call:
     """`sendbuf` may be IN_PLACE: the rank's block is then in `recvbuf` already."""
     refuse_in_place(recvbuf, "the receive buffer of Allgather")
-    if v:
-        receive = read_vector(recvbuf, writable=True, blocks=size)
-        received = dict(enumerate(listed(receive)))
-    else:
-        receive = read_message(recvbuf, writable=True, blocks=size)
-        received = dict(enumerate(row(receive, size)))
+    receive, received = exchanged(recvbuf, size, "v" * v, writable=True)
     send = None
     sent = {rank: received[rank]}
     if not is_in_place(sendbuf):

@@ -12,21 +12,18 @@ from typing import NamedTuple
 
 from mpi4py import MPI
 
-from mpicoll.errors import fail
 from mpicoll.execution import native
 from mpicoll.execution.calls import (
     Call,
     Place,
     cache_key,
     exchanged,
-    is_in_place,
     keep_alive,
+    refuse_in_place,
     refuse_overlap,
-    row,
     whole,
 )
-from mpicoll.execution.layout import listed
-from mpicoll.execution.message import read_message, read_vector
+from mpicoll.execution.message import read_message
 from mpicoll.steps import Input, Output, Plan, Recv, Send
 
 __all__ = ["Edges", "allgather", "alltoall", "edges_of", "plan_of"]
@@ -68,9 +65,9 @@ def plan_of(edges: Edges, *, same: bool) -> Plan:
     return (steps,) if steps else ()
 
 
-def _refuse_in_place(sendbuf: object, recvbuf: object) -> None:
-    if is_in_place(sendbuf) or is_in_place(recvbuf):
-        raise fail(MPI.ERR_BUFFER, "MPI.IN_PLACE has no meaning in neighbourhood collectives")
+def _refuse_in_place(*buffers: object) -> None:
+    for buffer in buffers:
+        refuse_in_place(buffer, "used in neighbourhood collectives")
 
 
 def _call(
@@ -95,15 +92,10 @@ def allgather(
 ) -> Call:
     """Every destination gets this rank's block."""
     _refuse_in_place(sendbuf, recvbuf)
-    degree = len(edges.sources)
-    if v:
-        receive = read_vector(recvbuf, writable=True, blocks=degree)
-        received = listed(receive)
-    else:
-        receive = read_message(recvbuf, writable=True, blocks=max(1, degree))
-        received = row(receive, degree)
+    receive, received = exchanged(recvbuf, len(edges.sources), "v" * v, writable=True)
     send = read_message(sendbuf, writable=False)
-    return _call("neighbor_allgather", rank, size, edges, [whole(send)], received, send, receive)
+    blocks = ([whole(send)], list(received.values()))
+    return _call("neighbor_allgather", rank, size, edges, *blocks, send, receive)
 
 
 def alltoall(

@@ -70,3 +70,16 @@ def drain(comm):
     channel = comm.state.channel
     while channel.Iprobe():
         channel.Recv(bytearray(1 << 16))
+
+
+class OnlyDLPack:
+    """Memory that speaks DLPack and nothing else."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **keywords):
+        return self.array.__dlpack__(**keywords)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()

@@ -5,7 +5,7 @@ import array
 import numpy as np
 import pytest
 from mpi4py import MPI
-from support import Guarded, raised, rows, values
+from support import Guarded, OnlyDLPack, raised, rows, values
 
 import mpicoll
 
@@ -137,19 +137,6 @@ def test_read_only_memory_can_be_sent_and_not_received_into(ours, rank, size):
     assert not locked.any()
     ours.Allreduce(x, y)
     assert np.array_equal(y, total)
-
-
-class OnlyDLPack:
-    """Memory that speaks DLPack and nothing else."""
-
-    def __init__(self, array):
-        self.array = array
-
-    def __dlpack__(self, **keywords):
-        return self.array.__dlpack__(**keywords)
-
-    def __dlpack_device__(self):
-        return self.array.__dlpack_device__()
 
 
 KINDS_OF_MEMORY = {

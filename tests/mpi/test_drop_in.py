@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from mpi4py import MPI
+from support import OnlyDLPack
 
 import mpicoll
 from mpicoll.execution.foreign import format_of
@@ -15,32 +16,19 @@ def ours(comm):
     return mpicoll.Intracomm(comm)
 
 
-class ByDLPack:
-    """An array that shows itself by DLPack alone."""
-
-    def __init__(self, array):
-        self.array = array
-
-    def __dlpack__(self, **keywords):
-        return self.array.__dlpack__(**keywords)
-
-    def __dlpack_device__(self):
-        return self.array.__dlpack_device__()
-
-
 @pytest.mark.parametrize("code", "bhilqBHILQfdFD?")
 def test_formats_by_dlpack(ours, rank, size, code):
     mine, total = np.ones(3, code), np.zeros(3, code)
-    text = format_of(ByDLPack(mine))
+    text = format_of(OnlyDLPack(mine))
     assert np.dtype(text.replace("Zf", "F").replace("Zd", "D")) == mine.dtype
     if code != "?":
-        ours.Allreduce(ByDLPack(mine), ByDLPack(total))
+        ours.Allreduce(OnlyDLPack(mine), OnlyDLPack(total))
         assert (total == size).all()
 
 
 def test_half_precision_by_dlpack(ours, size):
     total = np.zeros(3, "f2")
-    ours.Allreduce(ByDLPack(np.ones(3, "f2")), ByDLPack(total))
+    ours.Allreduce(OnlyDLPack(np.ones(3, "f2")), OnlyDLPack(total))
     assert (total == size).all()
 
 
