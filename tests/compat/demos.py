@@ -30,7 +30,7 @@ NOT_HERE = {"compute-pi/cpi-dpm.py", "nxtval/nxtval-dynproc.py"}
 VARIES = re.compile(
     r"\d+\.\d+ ?s(econds)?\b.*|(mean|min|max|sum): +\d+\.\d+|0x[0-9a-f]+"
     r"|^\[\w+:\d+\] .*"  # Open MPI about itself
-    r"|^\.+$"  # unittest, test by test
+    r"|^\.+"  # unittest, test by test: no end of line, so another rank's line may follow
 )
 
 
