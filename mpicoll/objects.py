@@ -9,7 +9,7 @@ from mpi4py import MPI
 
 from mpicoll.execution.calls import check_root
 from mpicoll.execution.objects import Job
-from mpicoll.execution.script import Script, script_of
+from mpicoll.execution.script import script_of
 from mpicoll.execution.state import State
 from mpicoll.registry import Algorithm, find
 from mpicoll.selection import choose, wished
@@ -163,25 +163,14 @@ class ObjectCollectives:
         algorithm = _algorithm(collective, state.size, name, commutes)
         settings = tuple(sorted(parameters.items()))
         script = script_of(algorithm, state.rank, state.size, root, settings)
-        return perform(state, tags, collective, script, supply, operation)
+        job = Job(state, collective, script, operation, root, parameters)
+        return job.perform(supply, tags)
 
 
 def next_tags(state: State) -> tuple[int, int, int]:
     """A tag for each kind of message in `mpicoll.execution.parcels`."""
+    state.spare_tags += 2
     return state.next_tag(), state.next_tag(), state.next_tag()
-
-
-def perform(
-    state: State,
-    tags: tuple[int, int, int],
-    collective: str,
-    script: Script,
-    supply: Callable[[], list],
-    operation: MPI.Op | Operation | None = None,
-) -> list:
-    """Run a script on what `supply` gives, if it has inputs; its results."""
-    job = Job(script, state.rank, operation)
-    return job.perform(collective, supply, state.channel, tags)
 
 
 def items_of(sequence: Sequence | None, size: int) -> list:

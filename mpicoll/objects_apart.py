@@ -8,9 +8,10 @@ from mpi4py import MPI
 
 from mpicoll.execution import inter_rounds
 from mpicoll.execution.neighbours import edges_of, plan_of
+from mpicoll.execution.objects import Job
 from mpicoll.execution.script import script_from
 from mpicoll.execution.state import State
-from mpicoll.objects import Operation, items_of, next_tags, perform
+from mpicoll.objects import Operation, items_of, next_tags
 from mpicoll.registry import plan_from
 from mpicoll.steps import Buffer, Input, Output, Round, Step
 
@@ -42,7 +43,7 @@ class NeighbourObjects:
         real = [i for i, peer in enumerate(edges.sources) if peer != MPI.PROC_NULL]
         inputs = range(1 if same else len(edges.destinations))
         script = script_from(plan_of(edges, same=same), _slots(Input, inputs), _slots(Output, real))
-        found = perform(self.state, tags, collective, script, supply)
+        found = Job(self.state, collective, script).perform(supply, tags)
         results = [None] * len(edges.sources)
         for edge, value in zip(real, found, strict=True):
             results[edge] = value
@@ -66,7 +67,7 @@ class InterObjects:
         inputs, outputs = ([], [0]) if not is_root else ([0], [])
         rounds = inter_rounds.bcast_rounds(sides, top, is_root)
         buffers = _slots(Output, inputs), _slots(Output, outputs)
-        found = self._perform("bcast", tags, rounds, buffers, lambda: [obj])
+        found = self._perform("bcast", tags, rounds, buffers, lambda: [obj], None, top)
         return found[0] if found else None
 
     def gather(self, sendobj: object, root: int = 0) -> list | None:
@@ -96,7 +97,7 @@ class InterObjects:
             return None
         buffers = _slots(Input, [] if is_root else [0]), _slots(Output, [0] if is_root else [])
         rounds = inter_rounds.reduce_rounds(sides, top, is_root)
-        found = self._perform("reduce", tags, rounds, buffers, lambda: [sendobj], op)
+        found = self._perform("reduce", tags, rounds, buffers, lambda: [sendobj], op, top)
         return found[0] if found else None
 
     def allreduce(self, sendobj: object, op: MPI.Op | Operation = MPI.SUM) -> object:
@@ -124,7 +125,7 @@ class InterObjects:
             _slots(Output, () if sending else blocks),
         )
         rounds = inter_rounds.rooted_rounds(sides, top, is_root, sends)
-        return self._perform(name, tags, rounds, buffers, supply), is_root
+        return self._perform(name, tags, rounds, buffers, supply, None, top), is_root
 
     def _everybody(self, name: str, supply: Callable[[], list]) -> list:
         tags = next_tags(self.state)
@@ -142,6 +143,7 @@ class InterObjects:
         buffers: tuple[list, list],
         supply: Callable[[], list],
         operation: MPI.Op | Operation | None = None,
+        root: int = 0,
     ) -> list:
         script = script_from(plan_from(rounds, 1), *buffers)
-        return perform(self.state, tags, name, script, supply, operation)
+        return Job(self.state, name, script, operation, root).perform(supply, tags)

@@ -39,7 +39,6 @@ __all__ = [
     "check_root",
     "exchanged",
     "is_in_place",
-    "keep_alive",
     "refuse_in_place",
     "refuse_overlap",
     "row",
@@ -67,21 +66,23 @@ class Call:
     `place(blocks, keep)` cuts the buffers into blocks; what it allocates goes to `keep`. `nbytes`
     is m, where all ranks know it, otherwise None. `fixed` is a plan and its number of blocks, for
     collectives whose plan is not an algorithm's. `key` identifies memory, layout and operation
-    for caches, and is None where one of them has no lasting identity. `memory` keeps the user's
-    buffers alive.
+    for caches, and is None where one of them has no lasting identity. `buffers` are what is sent and
+    what is received, as the arguments said (None in place, or for what a rank has not), and keep
+    the user's memory alive. `method` is the name by which the user called, such as Iallgatherv.
     """
 
     collective: str
     rank: int
     size: int
     place: Callable[[int, list], Place]
-    memory: tuple
+    buffers: tuple[Message | Vector | None, ...]
     key: tuple | None
     nbytes: int | None = None
     root: int = 0
     reduction: Reduction | None = None
     equal_blocks: bool = True
     fixed: tuple[Plan, int] | None = None
+    method: str = ""
 
     @property
     def commutative(self) -> bool:
@@ -156,11 +157,6 @@ def row(message: Message, size: int) -> list[Part]:
     """`size` consecutive blocks of `message.count` elements each."""
     step = message.count * message.kind.extent
     return [(message.address + i * step, message.count, message.kind) for i in range(size)]
-
-
-def keep_alive(*messages: Message | Vector | None) -> tuple:
-    """The owners of the messages' memory."""
-    return tuple(message.memory for message in messages if message is not None)
 
 
 def exchanged(

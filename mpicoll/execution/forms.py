@@ -32,11 +32,13 @@ def three_forms(cls: type) -> type:
     """Replace every definition in `cls` by its three forms."""
     for name, define in list(vars(cls).items()):
         if hasattr(define, "read"):
-            started = "I" + name[0].lower() + name[1:]
+            started, prepared = f"I{name[0].lower()}{name[1:]}", f"{name}_init"
             _install(cls, name, define, _blocking(define))
-            _install(cls, started, define, _non_blocking(define), "started; returns a Request")
             _install(
-                cls, f"{name}_init", define, _persistent(define), "prepared; returns a Prequest"
+                cls, started, define, _non_blocking(define, started), "started; returns a Request"
+            )
+            _install(
+                cls, prepared, define, _persistent(define, prepared), "prepared; returns a Prequest"
             )
     return cls
 
@@ -67,7 +69,7 @@ def _divide(names: frozenset[str], keywords: dict[str, object]) -> dict[str, obj
 
 
 def _blocking(define: Callable) -> Callable:
-    read, names = define.read, _names(define)
+    read, names, method = define.read, _names(define), define.__name__
 
     def call(self, *arguments, algorithm=None, **parameters):
         state = self.state
@@ -77,6 +79,7 @@ def _blocking(define: Callable) -> Callable:
             return
         own = _divide(names, parameters)
         given = read(state.rank, state.size, *define(self, *arguments, **own))
+        given.method = method
         key = state.perform(given, tag, algorithm, parameters)
         if shortcut is not None and key is not None:
             state.remember(shortcut, given, key, algorithm)
@@ -116,7 +119,7 @@ def shortcut_to(define: Callable, algorithm: str | None, arguments: tuple) -> tu
     return tuple(key)
 
 
-def _non_blocking(define: Callable) -> Callable:
+def _non_blocking(define: Callable, method: str) -> Callable:
     read, names = define.read, _names(define)
 
     def call(self, *arguments, algorithm=None, **parameters):
@@ -124,12 +127,13 @@ def _non_blocking(define: Callable) -> Callable:
         tag = state.next_tag()
         own = _divide(names, parameters)
         given = read(state.rank, state.size, *define(self, *arguments, **own))
+        given.method = method
         return state.start(given, tag, algorithm, parameters)
 
     return call
 
 
-def _persistent(define: Callable) -> Callable:
+def _persistent(define: Callable, method: str) -> Callable:
     read, names = define.read, _names(define)
 
     def call(self, *arguments, algorithm=None, **parameters):
@@ -140,6 +144,7 @@ def _persistent(define: Callable) -> Callable:
             *arguments, own["info"] = arguments
         own.pop("info", None)  # there are no hints that mpicoll takes
         given = read(state.rank, state.size, *define(self, *arguments, **own))
+        given.method = method
         return state.prepare(given, tag, algorithm, parameters)
 
     return call

@@ -16,7 +16,6 @@ from mpicoll.execution.calls import (
     Place,
     cache_key,
     exchanged,
-    keep_alive,
     refuse_in_place,
     refuse_overlap,
     whole,
@@ -62,7 +61,10 @@ def _call(
     received: Sequence[Part] = (),
     read: Sequence[Message | Vector | int | None] = (),
 ) -> Call:
-    """A call that moves blocks, for which no scratch is needed."""
+    """A call that moves blocks, for which no scratch is needed.
+
+    `read` is what the arguments said, in all three: first what is sent, then what is received.
+    """
     refuse_overlap(list(sent), list(received))
     place = Place(sent, received, lambda block: (0, BYTES), [], [])
     blocks = max(len(sent), len(received), 1)
@@ -75,7 +77,7 @@ def _reducing(
     rounds: Iterable[Round | Step],
     sent: Part | None,
     received: Part | None,
-    read: Sequence[Message | Reduction | int | None],
+    read: Sequence[Message | Vector | Reduction | int | None],
     reduction: Reduction,
     counts: Sequence[int] | None = None,
 ) -> Call:
@@ -103,11 +105,16 @@ def _fixed(
         sides.local[sides.rank],
         len(sides.local) + len(sides.remote),
         lambda _, keep: place(keep),
-        keep_alive(*(item for item in read if isinstance(item, (Message, Vector)))),
+        tuple(read[:2]),
         cache_key(*read),
         reduction=reduction,
         fixed=(plan_from(rounds, blocks), blocks),
     )
+
+
+def _side(message: Message | Vector, sending: bool) -> tuple[Message | Vector | None, ...]:
+    """The one buffer of a rank as what is sent and what is received."""
+    return (message, None) if sending else (None, message)
 
 
 def barrier(rank: int, size: int, sides: Sides) -> Call:
@@ -123,7 +130,7 @@ def bcast(rank: int, size: int, sides: Sides, buf: object, root: object) -> Call
     sending = root == MPI.ROOT
     message = read_message(buf, writable=not sending)
     rounds = bcast_rounds(sides, top, sending)
-    return _call("bcast", sides, rounds, (), [whole(message)], [message, sending, top])
+    return _call("bcast", sides, rounds, (), [whole(message)], [*_side(message, sending), top])
 
 
 def _rooted(name: str, sides: Sides, root: object, buffers: dict, v: bool, sends: bool) -> Call:
@@ -142,7 +149,7 @@ def _rooted(name: str, sides: Sides, root: object, buffers: dict, v: bool, sends
         parts = [whole(message)]
     sent, received = ((), parts) if writes else (parts, ())
     rounds = rooted_rounds(sides, top, is_root, sends)
-    return _call(name, sides, rounds, sent, received, [message, top, v])
+    return _call(name, sides, rounds, sent, received, [*_side(message, not writes), top, v])
 
 
 def scatter(
@@ -198,7 +205,8 @@ def reduce(
     sent, received = (None, part) if is_root else (part, None)
     rounds = reduce_rounds(sides, top, is_root)
     reduction = reduction_of(op, message.kind)
-    return _reducing("reduce", sides, rounds, sent, received, [message, reduction, top], reduction)
+    read = [*_side(message, not is_root), reduction, top]
+    return _reducing("reduce", sides, rounds, sent, received, read, reduction)
 
 
 def allreduce(

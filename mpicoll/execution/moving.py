@@ -15,7 +15,6 @@ from mpicoll.execution.calls import (
     check_root,
     exchanged,
     is_in_place,
-    keep_alive,
     refuse_in_place,
     refuse_overlap,
     whole,
@@ -130,9 +129,8 @@ def bcast(rank: int, size: int, buf: object, root: object) -> Call:
         cut = split_bytes(start, nbytes, blocks)
         return Place({}, parts or cut, lambda block: (cut[block][1], BYTES), first, last)
 
-    return Call(
-        "bcast", rank, size, place, keep_alive(message), cache_key(message, root), nbytes, root=root
-    )
+    buffers = (message, None) if rank == root else (None, message)
+    return Call("bcast", rank, size, place, buffers, cache_key(message, root), nbytes, root=root)
 
 
 def scatter(rank: int, size: int, sendbuf: object, recvbuf: object, root: object, v: bool) -> Call:
@@ -176,7 +174,7 @@ def _rooted(
         rank,
         size,
         _moving(size, sent, received, lambda block: nbytes),
-        keep_alive(*messages),
+        messages if scatters else messages[::-1],
         cache_key(*messages, root, v),
         None if v else nbytes * size,
         root=root,
@@ -201,7 +199,7 @@ def allgather(rank: int, size: int, sendbuf: object, recvbuf: object, v: bool) -
         rank,
         size,
         _moving(size, sent, received, sizes.__getitem__),
-        keep_alive(send, receive),
+        (send, receive),
         cache_key(send, receive, v),
         sum(sizes),
         equal_blocks=len(set(sizes)) == 1,
@@ -240,7 +238,7 @@ def alltoall(rank: int, size: int, sendbuf: object, recvbuf: object, form: str =
         rank,
         size,
         place,
-        keep_alive(send, receive),
+        (send, receive),
         cache_key(send, receive),
         None if form else own * size,
         equal_blocks=not form,

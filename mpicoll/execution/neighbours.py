@@ -18,7 +18,6 @@ from mpicoll.execution.calls import (
     Place,
     cache_key,
     exchanged,
-    keep_alive,
     refuse_in_place,
     refuse_overlap,
     whole,
@@ -81,7 +80,7 @@ def _call(
         rank,
         size,
         lambda blocks, keep: place,
-        keep_alive(*read),
+        read,
         cache_key(*read),
         fixed=(plan_of(edges, same=same), max(len(sent), len(received))),
     )

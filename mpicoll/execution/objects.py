@@ -16,6 +16,7 @@ from mpicoll.errors import PeerError
 from mpicoll.execution import native
 from mpicoll.execution.parcels import exchange
 from mpicoll.execution.script import CopySlot, Script
+from mpicoll.execution.state import State
 from mpicoll.execution.values import Made, Packed, Value, clone, cut, failure, join, pack, unpack
 
 __all__ = ["Job"]
@@ -24,24 +25,27 @@ __all__ = ["Job"]
 class Job:
     """One call on one rank: the memory of a script, and what went wrong here."""
 
-    def __init__(self, script: Script, rank: int, operation: Callable | None) -> None:
-        self.script, self.rank, self.operation = script, rank, operation
+    def __init__(
+        self,
+        state: State,
+        collective: str,
+        script: Script,
+        operation: Callable | None = None,
+        root: int = 0,
+        parameters: dict[str, object] | None = None,
+    ) -> None:
+        self.state, self.collective, self.script = state, collective, script
+        self.operation, self.root, self.parameters = operation, root, parameters or {}
         self.memory: list[Value] = [None] * script.slots
         self.error: Exception | None = None
         self.nbytes = 0
 
-    def perform(
-        self,
-        collective: str,
-        supply: Callable[[], list],
-        channel: native.Intracomm,
-        tags: tuple[int, int, int],
-    ) -> list:
+    def perform(self, supply: Callable[[], list], tags: tuple[int, int, int]) -> list:
         """The whole call: the items that this rank gets for those that `supply` gives."""
         if self.script.inputs:
             self._load(supply)
-        self._run(channel, tags)
-        return self._results(collective)
+        self._run(self.state.channel, tags)
+        return self._results(self.collective)
 
     def _load(self, supply: Callable[[], list]) -> None:
         """Put the items that `supply` gives into the inputs; an error of its is a failure."""
@@ -106,7 +110,7 @@ class Job:
     def _failed(self, error: Exception) -> Packed:
         if self.error is None:
             self.error = error
-        return failure(self.rank, error)
+        return failure(self.state.rank, error)
 
     def _guarded(self, function: Callable, *arguments: object) -> object:
         """What `function` returns, or the account of its failure."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+from weakref import WeakSet
+
 from mpi4py import MPI
 
 from mpicoll.execution import blocking, native
@@ -71,13 +74,21 @@ class State:
 
     #: Bound plans kept for calls that come again, and bytes of scratch that they may hold.
     MOST_PLANS, MOST_SCRATCH = 256, 256 << 20
+    #: All states of this process, which are numbered in the order in which they were `made`.
+    living: ClassVar[WeakSet[State]] = WeakSet()
+    _made = 0
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
+        State._made += 1
+        self.made = State._made
+        State.living.add(self)
         self.rank, self.size = self.channel.Get_rank(), self.channel.Get_size()
         # An even number of tags, so that odd ones stay odd when they come round again.
         self.tags = native.COMM_WORLD.Get_attr(MPI.TAG_UB) // 2 * 2
-        self.calls = 0
+        # Calls take a tag each, those on objects a few more.
+        self.calls = self.spare_tags = 0
+        self.name = ""
         self.plans: dict[tuple, Bound] = {}
         self.scratch_bytes = 0
         self.shortcuts: dict[tuple, tuple[tuple, tuple | None]] = {}
@@ -152,13 +163,7 @@ class State:
         self, call: Call, name: str | None, parameters: dict[str, object]
     ) -> tuple[tuple | None, Bound]:
         """A bound plan for a call, new or kept from one like it, and its key."""
-        if "reproducible" in parameters:
-            parameters = dict(parameters)
-            if parameters.pop("reproducible"):
-                name = reproducible(call.collective, name)
-        algorithm = None if call.fixed else self.algorithm_for(call, name)
-        if call.fixed and (name not in (None, "linear") or parameters):
-            raise ValueError(f"{call.collective} has one algorithm only, linear")
+        algorithm, parameters = self.settle(call, name, parameters)
         key = None
         if call.key is not None:
             key = (algorithm or call.collective, tuple(sorted(parameters.items())), call.key)
@@ -171,6 +176,19 @@ class State:
             return key, bind(call.fixed[0], call, call.fixed[1])
         plan = algorithm.plan(self.rank, self.size, call.root, **parameters)
         return key, bind(plan, call, algorithm.number_of_blocks(self.size, parameters))
+
+    def settle(
+        self, call: Call, name: str | None, parameters: dict[str, object]
+    ) -> tuple[Algorithm | None, dict[str, object]]:
+        """What a call asks for as an algorithm and its parameters; None where the plan is fixed."""
+        if "reproducible" in parameters:
+            parameters = dict(parameters)
+            if parameters.pop("reproducible"):
+                name = reproducible(call.collective, name)
+        algorithm = None if call.fixed else self.algorithm_for(call, name)
+        if call.fixed and (name not in (None, "linear") or parameters):
+            raise ValueError(f"{call.collective} has one algorithm only, linear")
+        return algorithm, parameters
 
     def algorithm_for(self, call: Call, name: str | None) -> Algorithm:
         """The algorithm that will serve a call; RequirementError if the named one cannot."""
@@ -230,6 +248,7 @@ def state_of(comm: native.Intracomm) -> State:
     state = comm.Get_attr(_KEYVAL)
     if state is None:
         state = attach(comm, State(Channel(native.Intracomm(comm).Dup())))
+        state.name = comm.Get_name()
     return state
 
 

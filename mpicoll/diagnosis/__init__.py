@@ -1,0 +1,1 @@
+"""Finding out what went wrong among ranks: hangs, calls that do not match, wrong environments."""
