@@ -66,9 +66,9 @@ class Call:
     `place(blocks, keep)` cuts the buffers into blocks; what it allocates goes to `keep`. `nbytes`
     is m, where all ranks know it, otherwise None. `fixed` is a plan and its number of blocks, for
     collectives whose plan is not an algorithm's. `key` identifies memory, layout and operation
-    for caches, and is None where one of them has no lasting identity. `buffers` are what is sent and
-    what is received, as the arguments said (None in place, or for what a rank has not), and keep
-    the user's memory alive. `method` is the name by which the user called, such as Iallgatherv.
+    for caches, and is None where one of them has no lasting identity. `buffers` are what is sent
+    and what is received, as the arguments said (None in place, or for what a rank has not), and
+    keep the user's memory alive. `method` is the name that the user called, such as Iallgatherv.
     """
 
     collective: str

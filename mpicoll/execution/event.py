@@ -27,6 +27,14 @@ class Where(NamedTuple):
     function: str
 
 
+def caller(frame: FrameType | None = None) -> Where:
+    """The innermost line, from `frame` outwards, that is not the package's."""
+    frame = frame or sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
+    return Where(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
 class Event:
     """One collective call on one rank.
 

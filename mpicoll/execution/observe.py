@@ -67,14 +67,6 @@ def current() -> Event | None:
     return getattr(_here, "event", None)
 
 
-def caller(frame: FrameType | None = None) -> Where:
-    """The innermost line, from `frame` outwards, that is not the package's (default: from here)."""
-    frame = frame or sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        frame = frame.f_back
-    return Where(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
-
-
 def _open() -> None:
     """Wrap what every collective passes through."""
     around = {
