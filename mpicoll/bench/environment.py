@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+from pathlib import Path
 
 from mpi4py import MPI
 
@@ -25,11 +26,14 @@ def environment(comm: MPI.Intracomm, busy: float | None) -> dict[str, object]:
     vendor, version = vendor_of(text)
     placement = started_by_launcher()
     # Ranks may be bound to a core each: what they may use together is what counts.
-    own = (MPI.Get_processor_name(), _allowed(), cores())
+    own = (_machine(), _allowed(), cores())
     everyone = comm.allgather(own)
-    hosts = [host for host, _, _ in everyone]
-    fullest = max(hosts, key=hosts.count)
-    available = sum({places: count for host, places, count in everyone if host == fullest}.values())
+    machines = [machine for machine, _, _ in everyone]
+    fullest = max(machines, key=machines.count)
+    available = sum(
+        {places: count for where, places, count in everyone if where == fullest}.values()
+    )
+    hosts = comm.allgather(MPI.Get_processor_name())
     facts = {
         "mpicoll": mpicoll.__version__,
         "date": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
@@ -38,13 +42,22 @@ def environment(comm: MPI.Intracomm, busy: float | None) -> dict[str, object]:
         "launcher": placement.launcher if placement else "none",
         "ranks": comm.Get_size(),
         "hosts": len(set(hosts)),
+        "machines": len(set(machines)),
         "cores": available,
-        "oversubscribed": hosts.count(fullest) > available,
+        "oversubscribed": machines.count(fullest) > available,
         "busy_cores": busy,
         "settings": _settings(),
         "clock": clock_facts(),
     }
     return comm.bcast(facts)
+
+
+def _machine() -> str:
+    """What hosts that share cores have in common: containers and namespaces have own names."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text()
+    except OSError:
+        return MPI.Get_processor_name()
 
 
 def _settings() -> dict[str, str]:

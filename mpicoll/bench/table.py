@@ -47,12 +47,14 @@ def header(environment: dict[str, object]) -> list[str]:
         if environment["oversubscribed"]
         else "not oversubscribed"
     )
+    shared = environment["machines"] < hosts
+    amount = f"{cores} core{'s' * (cores > 1)} "
+    amount += f"that {hosts // environment['machines']} hosts share" if shared else "per host"
     clock = environment["clock"]
     lines = [
         f"# mpicoll {environment['mpicoll']} bench, {environment['date']}",
         f"# MPI: {environment['mpi']}; launcher: {environment['launcher']}",
-        f"# ranks: {ranks} on {hosts} host{'s' * (hosts > 1)}, {cores} core{'s' * (cores > 1)} "
-        f"per host; {crowd}",
+        f"# ranks: {ranks} on {hosts} host{'s' * (hosts > 1)}, {amount}; {crowd}",
         f"# clock: perf_counter, resolution {clock['resolution'] * 1e9:.0f} ns, "
         f"{clock['reading'] * 1e9:.0f} ns to read",
         "# time of an iteration: that of the slowest rank, after a barrier; ratios are of medians",

@@ -14,6 +14,7 @@ __all__ = ["Placement", "check_world", "cores", "mpiexec_command", "started_by_l
 
 # What a launcher tells its ranks: left in place, it would make a nested mpiexec join that job.
 JOB_VARIABLES = ("PMI_", "PMIX_", "PRTE_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "MPI_LOCAL")
+SETTINGS = ("PRTE_MCA_", "PMIX_MCA_")
 
 
 @dataclass(frozen=True)
@@ -90,5 +91,13 @@ def mpiexec_command(
 
 
 def clean_environment() -> dict[str, str]:
-    """Copy the environment without what an outer launcher put there for its own ranks."""
-    return {k: v for k, v in os.environ.items() if not k.startswith(JOB_VARIABLES)}
+    """Copy the environment without what an outer launcher put there for its own ranks.
+
+    Settings of Open MPI's runtime are the user's where no launcher has started this process.
+    """
+    settings = SETTINGS if started_by_launcher() is None else ()
+    return {
+        k: v
+        for k, v in os.environ.items()
+        if k.startswith(settings) or not k.startswith(JOB_VARIABLES)
+    }

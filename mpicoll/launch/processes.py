@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["alive", "end_tree", "files_in_use", "remove_orphaned_segments"]
+__all__ = ["alive", "descendants", "end_tree", "files_in_use", "remove_orphaned_segments"]
 
 PROC = Path("/proc")
 MEMORY = Path("/dev/shm")
@@ -37,11 +37,14 @@ def alive(pid: int) -> bool:
     return facts is None or facts[1] not in "ZX"
 
 
-def _descendants(root: int) -> set[int]:
+def descendants(root: int, deep: bool = True) -> set[int]:
+    """The processes that `root` has started, itself included; not `deep`: its children alone."""
     children: dict[int, list[int]] = {}
     for entry in PROC.glob("[0-9]*"):
         if facts := _parent_and_state(int(entry.name)):
             children.setdefault(facts[0], []).append(int(entry.name))
+    if not deep:
+        return set(children.get(root, []))
     found, queue = set(), [root]
     while queue:
         pid = queue.pop()
@@ -78,7 +81,7 @@ def end_tree(root: subprocess.Popen, marker: str, pids: Iterable[int], patience:
     """
     pids = set(pids)
     if root.poll() is None:
-        pids |= _descendants(root.pid)
+        pids |= descendants(root.pid)
         root.terminate()
         try:
             root.wait(patience)
