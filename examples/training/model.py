@@ -82,7 +82,10 @@ def initial(config, seed=0, dtype=np.float64):
         shapes = {name: (width, width) for name in ("query", "key", "value", "out")}
         for name, shape in {**shapes, "up": (width, hidden), "down": (hidden, width)}.items():
             block[f"{name}.weight"] = weights(*shape)
-            block[f"{name}.bias"] = np.zeros(shape[1], dtype)
+            # Keys have none: it would shift all scores of a query alike, which softmax ignores. Its
+            # gradient is 0 up to rounding, and Adam would blow the rounding up.
+            if name != "key":
+                block[f"{name}.bias"] = np.zeros(shape[1], dtype)
         parameters |= named(f"block{number}", block)
     parameters |= {"final.gain": np.ones(width, dtype), "final.bias": np.zeros(width, dtype)}
     if not config.tied:
@@ -94,14 +97,16 @@ def initial(config, seed=0, dtype=np.float64):
 
 
 def linear(p, name, x):
-    """Give x A + b."""
-    return x @ p[f"{name}.weight"] + p[f"{name}.bias"]
+    """Give x A + b, or x A of a layer that has no b."""
+    return x @ p[f"{name}.weight"] + p.get(f"{name}.bias", 0)
 
 
 def linear_backward(p, name, x, dy):
-    """Give the gradients of the input and of the two parameters."""
+    """Give the gradients of the input and of the parameters."""
     rows, drows = x.reshape(-1, x.shape[-1]), dy.reshape(-1, dy.shape[-1])
-    gradients = {f"{name}.weight": rows.T @ drows, f"{name}.bias": drows.sum(0)}
+    gradients = {f"{name}.weight": rows.T @ drows}
+    if f"{name}.bias" in p:
+        gradients[f"{name}.bias"] = drows.sum(0)
     return dy @ p[f"{name}.weight"].T, gradients
 
 
@@ -183,7 +188,7 @@ def attend_all(p, x, head_size, boundary=ALONE, attend=ATTEND):
     """Multi-head attention; query, key and value may have the columns of some heads only."""
     x = boundary.enter(x)
     q, k, v = (linear(p, n, x) for n in ("query", "key", "value"))
-    shape = (*q.shape[:2], -1, head_size)
+    shape = (*q.shape[:2], q.shape[2] // head_size, head_size)  # no -1: the batch may be empty
     heads, saved = attend[0](*(a.reshape(shape) for a in (q, k, v)))
     joined = heads.reshape(q.shape)
     return boundary.leave(joined @ p["out.weight"]) + p["out.bias"], (x, saved, joined, shape)
@@ -275,22 +280,26 @@ def add(total, gradients):
         total[name] = total[name] + gradient if name in total else gradient
 
 
-def loss_and_gradients(config, p, tokens, targets, scale=None, feed=MLP):
-    """Do the whole in one process: the reference of every program here."""
+def loss_and_gradients(config, p, tokens, targets, scale=None, start=0, **how):
+    """Do the whole in one process: the reference of every program here.
+
+    A rank that has a part of every sequence names its first position, `start`; `how` goes to every
+    block (boundary, attend, feed).
+    """
     scale = 1 / targets.size if scale is None else scale
     head_size = config.width // config.heads
-    x = embed(p, tokens)
+    x = embed(p, tokens, start)
     saved = []
     for number in range(config.layers):
-        x, s = block(part(p, f"block{number}"), x, head_size, feed=feed)
+        x, s = block(part(p, f"block{number}"), x, head_size, **how)
         saved.append(s)
     loss, s = head(p, x, targets, scale)
     dx, gradients = head_backward(p, s)
     for number in reversed(range(config.layers)):
         name = f"block{number}"
-        dx, g = block_backward(part(p, name), saved[number], dx, feed=feed)
+        dx, g = block_backward(part(p, name), saved[number], dx, **how)
         add(gradients, named(name, g))
-    add(gradients, embed_backward(p, tokens, dx))
+    add(gradients, embed_backward(p, tokens, dx, start))
     return loss, gradients
 
 
