@@ -126,8 +126,8 @@ class Collective:
 
             ``op`` is an MPI.Op; ``op(a, b)`` combines arrays, ``op.Reduce_local`` works as well.
         dtypes, ops: names; ops beyond MPI's SUM, PROD, MIN, MAX are "affine" (user-defined, does
-            not commute: leave it out where the algorithm needs commutation) and "gcd" (user-defined,
-            commutes).
+            not commute: leave it out where the algorithm needs commutation) and "gcd"
+            (user-defined, commutes).
         counts: elements n (per block, where there are blocks), numbers or "P-1", "P", "P+1", or
             words with ``*`` such as "2*P" where the algorithm needs divisible vectors.
         two_d: whether 2-D arrays are passed too.
