@@ -31,22 +31,37 @@ class Bound:
     """The rounds of one rank, bound to memory; owns scratch and datatypes made for it.
 
     It refers to the user's memory by address only: it may run whenever that memory is alive and in
-    the same place.
+    the same place. `program` is `rounds` for a loop that must not lose time. `idle` says that it
+    waits to be run again; `recent` that calls may come to it by a shortcut.
     """
 
-    __slots__ = ("keep", "rounds", "scratch_bytes")
+    __slots__ = ("idle", "keep", "program", "recent", "rounds", "scratch_bytes")
 
     def __init__(self, rounds: tuple[BoundRound, ...], keep: list, scratch_bytes: int) -> None:
         self.rounds = rounds
+        self.program = tuple(_flat(steps) for steps in rounds)
         self.keep = keep
         self.scratch_bytes = scratch_bytes
+        self.idle = self.recent = False
 
     def free(self) -> None:
-        """Give back the datatypes; the plan must not run afterwards."""
+        """Give back the datatypes and the scratch memory; the plan must not run afterwards."""
         for item in self.keep:
             if isinstance(item, MPI.Datatype):
                 item.Free()
         self.keep = []
+        self.rounds = self.program = ()
+        self.idle = False
+
+
+def _flat(steps: BoundRound) -> tuple:
+    """Kind, messages, local calls: ``sent, dest, received, source`` where there is one of each."""
+    kind, receives, sends, local = steps
+    if kind == SENDRECV:
+        return (kind, *sends[0], *receives[0], local)
+    if kind in (SEND, RECV):
+        return (kind, *(sends or receives)[0], None, None, local)
+    return (kind, sends, None, receives, None, local)
 
 
 class _Binder:

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from mpicoll.execution import native
-from mpicoll.execution.bind import LOCAL, RECV, SEND, SENDRECV, Bound
+from mpicoll.execution.bind import MANY, RECV, SEND, SENDRECV
 
 __all__ = ["run"]
 
 
-def run(bound: Bound, channel: native.Intracomm, tag: int) -> None:
-    """Run all rounds on the private communicator `channel`, with `tag` on every message."""
-    for kind, receives, sends, local in bound.rounds:
+def run(program: tuple, channel: native.Intracomm, tag: int) -> None:
+    """Run the program of a bound plan on the private communicator `channel`, all with `tag`."""
+    for kind, sent, dest, received, source, local in program:
         if kind == SENDRECV:
-            (received, source), (sent, dest) = receives[0], sends[0]
             channel.Sendrecv(sent, dest, tag, received, source, tag)
         elif kind == RECV:
-            received, source = receives[0]
-            channel.Recv(received, source, tag)
+            channel.Recv(sent, dest, tag)
         elif kind == SEND:
-            sent, dest = sends[0]
             channel.Send(sent, dest, tag)
-        elif kind != LOCAL:
-            requests = [channel.Irecv(received, source, tag) for received, source in receives]
-            requests += [channel.Isend(sent, dest, tag) for sent, dest in sends]
+        elif kind == MANY:
+            requests = [channel.Irecv(spec, peer, tag) for spec, peer in received]
+            requests += [channel.Isend(spec, peer, tag) for spec, peer in sent]
             native.Request.Waitall(requests)
         for call in local:
             call()

@@ -10,8 +10,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 
-import numpy as np
 from mpi4py import MPI
+from mpi4py.MPI import buffer
+from numpy import ndarray
 
 from mpicoll.execution.calls import Call
 
@@ -72,9 +73,10 @@ def _blocking(define: Callable) -> Callable:
     read, names, method = define.read, _names(define), define.__name__
 
     def call(self, *arguments, algorithm=None, **parameters):
-        state = self.state
-        tag = state.next_tag()
-        shortcut = None if parameters else shortcut_to(define, algorithm, arguments)
+        state = self._state or self.state
+        state.calls = number = state.calls + 1  # as in next_tag
+        tag = 2 * number % state.tags
+        shortcut = shortcut_to(define, algorithm, arguments, parameters)
         if shortcut is not None and state.again(shortcut, tag):
             return
         own = _divide(names, parameters)
@@ -82,7 +84,7 @@ def _blocking(define: Callable) -> Callable:
         given.method = method
         key = state.perform(given, tag, algorithm, parameters)
         if shortcut is not None and key is not None:
-            state.remember(shortcut, given, key, algorithm)
+            state.remember(shortcut, key)
 
     return call
 
@@ -95,27 +97,41 @@ _LASTING = {
 }
 
 
-def shortcut_to(define: Callable, algorithm: str | None, arguments: tuple) -> tuple | None:
+def shortcut_to(
+    define: Callable, algorithm: str | None, arguments: tuple, keywords: dict
+) -> tuple | None:
     """A key for a call with nothing but plain arrays: the same key means the same call.
 
     It holds all that reading the arguments depends on, so that a call that comes again need not be
     read again. None if an argument is of another kind.
     """
-    key = [define, algorithm]
-    for argument in arguments:
-        if type(argument) is np.ndarray:
-            try:
-                memory = MPI.buffer(argument)
-            except (BufferError, ValueError):  # not contiguous: the reader says what is wrong
-                return None
-            key += (memory.address, memory.nbytes, memory.readonly, argument.dtype)
-        elif argument is None or type(argument) is int:
-            key.append(argument)
-        else:
-            name = _LASTING.get(id(argument))
-            if name is None:
-                return None
-            key.append(name)
+    try:
+        if len(arguments) == 2 and not keywords:
+            # The general way below, without its loop: most calls come here.
+            first, second = arguments
+            if type(first) is ndarray and type(second) is ndarray:
+                a, b = buffer(first), buffer(second)
+                # fmt: off
+                return (define, algorithm, a.address, a.nbytes, a.readonly, first.dtype,
+                        b.address, b.nbytes, b.readonly, second.dtype)
+                # fmt: on
+        key = [define, algorithm]
+        if keywords:
+            key += keywords
+            arguments = (*arguments, *keywords.values())
+        for argument in arguments:
+            if type(argument) is ndarray:
+                a = buffer(argument)
+                key += (a.address, a.nbytes, a.readonly, argument.dtype)
+            elif argument is None or type(argument) is int:
+                key.append(argument)
+            else:
+                name = _LASTING.get(id(argument))
+                if name is None:
+                    return None
+                key.append(name)
+    except (BufferError, ValueError):  # not contiguous: the reader says what is wrong
+        return None
     return tuple(key)
 
 

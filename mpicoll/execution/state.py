@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from weakref import WeakSet
+
 from typing import ClassVar
 from weakref import WeakSet
 
 from mpi4py import MPI
 
-from mpicoll.execution import blocking, native
+from mpicoll import selection
+from mpicoll.execution import native
 from mpicoll.execution.bind import Bound, bind
+from mpicoll.execution.blocking import run
 from mpicoll.execution.calls import Call
 from mpicoll.execution.inter_rounds import Sides
 from mpicoll.execution.operation import Operation, PersistentOperation
 from mpicoll.execution.progress import progress
 from mpicoll.execution.request import Prequest, Request, persistent, started
 from mpicoll.registry import Algorithm, find
-from mpicoll.selection import choose, reproducible
 
 __all__ = [
     "NATIVE_COLLECTIVES",
@@ -69,6 +72,20 @@ for _name in NATIVE_COLLECTIVES:
     setattr(Channel, _name, _refusal(_name))
 
 
+#: Pending operations, for a look on every call.
+pending = progress.pending
+_states: WeakSet[State] = WeakSet()
+
+
+def _forget_choices() -> None:
+    """Other choices count for all calls at once: other ranks may come without a shortcut."""
+    for state in _states:
+        state.shortcuts.clear()
+
+
+selection.when_forgotten.append(_forget_choices)
+
+
 class State:
     """The private side of one communicator, shared by all objects that wrap it."""
 
@@ -91,7 +108,8 @@ class State:
         self.name = ""
         self.plans: dict[tuple, Bound] = {}
         self.scratch_bytes = 0
-        self.shortcuts: dict[tuple, tuple[tuple, tuple | None]] = {}
+        self.shortcuts: dict[tuple, Bound] = {}
+        _states.add(self)
         self.sides: Sides | None = None
         self._duplicates: list[native.Request] = []
 
@@ -120,28 +138,29 @@ class State:
                 progress.add(operation)
             operation.wait()
         else:
-            blocking.run(bound, self.channel, tag)
+            run(bound.program, self.channel, tag)
         self.give_back(key, bound)
         return key
 
     def again(self, shortcut: tuple, tag: int) -> bool:
         """Run a call like one before, known by its `shortcut`; False if that is not possible."""
-        key, question = self.shortcuts.get(shortcut, (None, None))
-        # Another choice counts for all calls at once: other ranks may come without a shortcut.
-        if question is not None and choose(*question).algorithm is not key[0]:
+        bound = self.shortcuts.get(shortcut)
+        if bound is None or not bound.idle or pending:
             return False
-        bound = None if progress.pending else self.plans.pop(key, None)
-        if bound is None:
-            return False
-        self.scratch_bytes -= bound.scratch_bytes
-        blocking.run(bound, self.channel, tag)
-        self.give_back(key, bound)
+        bound.idle = False
+        try:
+            run(bound.program, self.channel, tag)
+        finally:
+            bound.idle = True
         return True
 
-    def remember(self, shortcut: tuple, call: Call, key: tuple, name: str | None) -> None:
+    def remember(self, shortcut: tuple, key: tuple) -> None:
         """Let `shortcut` stand for a call whose bound plan is kept under `key`."""
-        question = None if name is not None or call.fixed else _question(call)
-        self.shortcuts[shortcut] = key, question
+        if len(self.shortcuts) > 4 * self.MOST_PLANS:
+            self.shortcuts.clear()
+        if key in self.plans:  # it is not where a single plan is larger than what is kept
+            bound = self.shortcuts[shortcut] = self.plans[key]
+            bound.recent = True
 
     def start(
         self, call: Call, tag: int, name: str | None, parameters: dict[str, object]
@@ -171,6 +190,7 @@ class State:
             bound = self.plans.pop(key, None)
             if bound is not None:
                 self.scratch_bytes -= bound.scratch_bytes
+                bound.idle = False
                 return key, bound
         if algorithm is None:
             return key, bind(call.fixed[0], call, call.fixed[1])
@@ -193,7 +213,7 @@ class State:
     def algorithm_for(self, call: Call, name: str | None) -> Algorithm:
         """The algorithm that will serve a call; RequirementError if the named one cannot."""
         if name is None:
-            return choose(*_question(call)).algorithm
+            return selection.choose(*_question(call)).algorithm
         algorithm = find(call.collective, name)
         algorithm.require(call.size, commutative=call.commutative, equal_blocks=call.equal_blocks)
         return algorithm
@@ -206,12 +226,17 @@ class State:
         twin = self.plans.pop(key, None)
         if twin is not None:
             self._drop(twin)
+        bound.idle = True
         self.plans[key] = bound
         self.scratch_bytes += bound.scratch_bytes
         while len(self.plans) > self.MOST_PLANS or self.scratch_bytes > self.MOST_SCRATCH:
-            self._drop(self.plans.pop(next(iter(self.plans))))
-        if len(self.shortcuts) > 4 * self.MOST_PLANS:
-            self.shortcuts.clear()
+            oldest = next(iter(self.plans))
+            candidate = self.plans.pop(oldest)
+            if candidate.recent and candidate is not bound:  # used by a shortcut: a second chance
+                candidate.recent = False
+                self.plans[oldest] = candidate
+            else:
+                self._drop(candidate)
 
     def _drop(self, bound: Bound) -> None:
         self.scratch_bytes -= bound.scratch_bytes
@@ -228,6 +253,7 @@ class State:
         for bound in self.plans.values():
             bound.free()
         self.plans.clear()
+        self.shortcuts.clear()
         self.channel.Free()
 
 

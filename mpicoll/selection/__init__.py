@@ -6,8 +6,8 @@ blocks are equal. From outside, ``MPICOLL_ALLREDUCE=ring``, and likewise for eac
 for an algorithm, ``MPICOLL_SELECTOR=mpich`` for the rules of another library, and
 ``MPICOLL_TUNING=table.json`` for a table of measured choices that goes before mpicoll's own rules
 (see `mpicoll.selection.tuned`). The environment is read when a kind of call occurs for the first
-time, so that later calls do not pay for it; after a change,
-``mpicoll.selection.choose.cache_clear()`` on every rank makes it count.
+time, so that later calls do not pay for it; after a change, ``mpicoll.selection.forget()`` on
+every rank makes it count.
 
 Nothing is replaced silently: if the algorithm of a rule is missing or cannot serve, that is an
 error which says so.
@@ -16,6 +16,7 @@ error which says so.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -29,6 +30,7 @@ __all__ = [
     "Choice",
     "choose",
     "decide",
+    "forget",
     "reproducible",
     "tuning",
     "tuning_table",
@@ -37,6 +39,10 @@ __all__ = [
 
 #: The rules by name; each gives a name and a reason.
 SELECTORS = {"mpicoll": own.rule, "mpich": mpich.rule, "openmpi": openmpi.rule}
+
+
+#: Called when choices are made anew, by whoever has kept one.
+when_forgotten: list[Callable[[], None]] = []
 
 
 class Choice(NamedTuple):
@@ -90,7 +96,14 @@ def tuning(path: str | os.PathLike[str] | None) -> None:
     else:
         load(path)
         os.environ["MPICOLL_TUNING"] = os.path.abspath(path)
+    forget()
+
+
+def forget() -> None:
+    """Make the choices anew, by the environment as it is now; call it on every rank."""
     choose.cache_clear()
+    for function in when_forgotten:
+        function()
 
 
 def tuning_table() -> Table | None:

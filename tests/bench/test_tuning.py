@@ -79,11 +79,11 @@ def test_a_table_decides_what_it_speaks_of(table):
 
 def test_the_environment_names_a_table(table, monkeypatch):
     path = table(TABLE)
-    selection.choose.cache_clear()
+    selection.forget()
     monkeypatch.setenv("MPICOLL_TUNING", path)
     assert "table.json" in selection.choose("allreduce", 4, 8, True, True).reason
     monkeypatch.setenv("MPICOLL_ALLREDUCE", "swing")
-    selection.choose.cache_clear()
+    selection.forget()
     assert selection.choose("allreduce", 4, 8, True, True).algorithm.name == "swing"
     monkeypatch.undo()
 

@@ -196,17 +196,17 @@ def test_algorithms_that_need_equal_blocks_say_so(ours, rank, size):
 
 
 def test_the_environment_may_name_an_algorithm(comm, rank, size, monkeypatch):
-    from mpicoll.selection import choose
+    from mpicoll.selection import forget
 
-    choose.cache_clear()
+    forget()
     monkeypatch.setenv("MPICOLL_BCAST", "linear")
     ours = mpicoll.wrap(comm)
     in_step(ours)
-    choose.cache_clear()
+    forget()
     monkeypatch.setenv("MPICOLL_BCAST", "no such")
     refused(lambda: ours.Bcast(np.ones(1)), [ValueError], ["no such", "linear"])
     monkeypatch.delenv("MPICOLL_BCAST")
-    choose.cache_clear()
+    forget()
     in_step(ours)
 
 

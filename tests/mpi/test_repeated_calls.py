@@ -171,13 +171,13 @@ def test_a_parameter_makes_another_plan(ours, rank, size):
 
 def test_another_choice_counts_for_repeated_calls_too(ours, rank, size, monkeypatch):
     """Rank 0 comes with the same memory again, the others with new memory: all must agree."""
-    from mpicoll.selection import choose
+    from mpicoll.selection import forget
 
     x, y = np.ones(8), np.zeros(8)
     try:
         for algorithm in (*serving("allreduce", size)[1:4], "ring"):
             monkeypatch.setenv("MPICOLL_ALLREDUCE", algorithm)
-            choose.cache_clear()
+            forget()
             for _ in range(2):
                 ours.Allreduce(x, y)
                 assert (y == size).all()
@@ -185,7 +185,7 @@ def test_another_choice_counts_for_repeated_calls_too(ours, rank, size, monkeypa
                     x, y, _kept = np.ones(8), np.zeros(8), (x, y)
     finally:
         monkeypatch.undo()
-        choose.cache_clear()
+        forget()
 
 
 def test_tags_keep_their_kind_when_they_come_round_again(ours, size):

@@ -8,7 +8,7 @@ from mpicoll.__main__ import main
 from mpicoll.analysis.explain import explain
 from mpicoll.analysis.presets import PRESETS
 from mpicoll.registry import RequirementError, collectives, find
-from mpicoll.selection import SELECTORS, choose, decide
+from mpicoll.selection import SELECTORS, choose, decide, forget
 from mpicoll.selection.elsewhere import NAMES, algorithm_of
 from mpicoll.selection.openmpi import LADDERS, _bytes
 from mpicoll.selection.openmpi import NAMES as IDS
@@ -18,9 +18,9 @@ KIB, MIB = 1024, 1 << 20
 
 @pytest.fixture
 def fresh():
-    choose.cache_clear()
+    forget()
     yield
-    choose.cache_clear()
+    forget()
 
 
 def chosen(selector, collective, size, nbytes, commutative=True, equal=True):
@@ -146,11 +146,11 @@ def test_the_environment_asks(monkeypatch, fresh):
     monkeypatch.setenv("MPICOLL_SELECTOR", "mpich")
     # The kinds of call that have occurred keep what they got, until the cache is cleared.
     assert choose("allreduce", 6, 100, True, True).algorithm.name == "recursive_doubling"
-    choose.cache_clear()
+    forget()
     assert choose("allreduce", 6, 100, True, True).algorithm.name == "rabenseifner"
     assert "there reduce_scatter_allgather" in choose("allreduce", 6, 100, True, True).reason
     monkeypatch.setenv("MPICOLL_ALLREDUCE", "ring")
-    choose.cache_clear()
+    forget()
     assert choose("allreduce", 6, 100, True, True).reason == "MPICOLL_ALLREDUCE=ring is set"
     with pytest.raises(RequirementError, match="commutative"):
         choose("allreduce", 6, 100, False, True)
