@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from weakref import WeakSet
-
 from typing import ClassVar
 from weakref import WeakSet
 
@@ -204,7 +202,7 @@ class State:
         if "reproducible" in parameters:
             parameters = dict(parameters)
             if parameters.pop("reproducible"):
-                name = reproducible(call.collective, name)
+                name = selection.reproducible(call.collective, name)
         algorithm = None if call.fixed else self.algorithm_for(call, name)
         if call.fixed and (name not in (None, "linear") or parameters):
             raise ValueError(f"{call.collective} has one algorithm only, linear")
