@@ -24,6 +24,7 @@ _HOMES = {
     "AVG": "mpicoll.execution.reduction",
     "ArgumentError": "mpicoll.errors",
     "PeerError": "mpicoll.errors",
+    "Mesh": "mpicoll.mesh",
     "RequirementError": "mpicoll.registry",
     "algorithm": "mpicoll.registry",
     "tuning": "mpicoll.selection",

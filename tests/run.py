@@ -1,4 +1,4 @@
-"""Run all tests: mpi under mpiexec at several process counts, the others in plain pytest.
+"""Run all tests: mpi and training under mpiexec at several process counts, others in plain pytest.
 
 python tests/run.py                              everything
 python tests/run.py --only mpi -n 4 -k allreduce
@@ -11,13 +11,15 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 from mpicoll.launch import LaunchError
 from mpicoll.launch.supervise import run
 
 ROOT = Path(__file__).parents[1]
-SIZES = "1,2,3,4,5,8"
+# What runs under mpiexec, and at which process counts.
+ON_RANKS = {"training": ("training/ranks", "2,3,4,8"), "mpi": ("mpi", "1,2,3,4,5,8")}
 PARTS = ["pure", "launch", "running", "check", "bench", "training", "cluster", "mpi"]
 # pytest's words: ours
 OUTCOMES = {
@@ -47,6 +49,7 @@ def counts_of(output: str, status: int) -> Counter:
 def run_plain(folder: str, words: list[str]) -> Counter:
     """Run one folder in this Python, showing its output as it comes."""
     command = [sys.executable, "-m", "pytest", f"tests/{folder}", *words]
+    command += [f"--ignore=tests/{folder}/ranks"]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     lines = []
     for line in process.stdout:
@@ -55,9 +58,9 @@ def run_plain(folder: str, words: list[str]) -> Counter:
     return counts_of("".join(lines), process.wait())
 
 
-def run_ranks(n: int, words: list[str], timeout: float) -> Counter:
-    """Run tests/mpi once on ``n`` ranks."""
-    argv = ["-m", "pytest", "tests/mpi", *words, "-p", "no:cacheprovider"]
+def run_ranks(folder: str, n: int, words: list[str], timeout: float) -> Counter:
+    """Run one folder on ``n`` ranks."""
+    argv = ["-m", "pytest", f"tests/{folder}", *words, "-p", "no:cacheprovider"]
     outcome = run(n, argv, timeout=timeout, directory=ROOT)
     return counts_of(outcome.output, outcome.returncode)
 
@@ -70,7 +73,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("-n", default=SIZES, metavar="P[,P...]", help=f"default {SIZES}")
+    default = ", ".join(f"{part} {sizes}" for part, (_, sizes) in ON_RANKS.items())
+    parser.add_argument("-n", metavar="P[,P...]", help=f"default: {default}")
     parser.add_argument("-k", metavar="EXPR", help="pytest's selection by name")
     parser.add_argument("--only", action="append", choices=PARTS)
     parser.add_argument("--timeout", type=float, default=600, help="seconds for each P")
@@ -79,9 +83,11 @@ def main() -> int:
     words = ["-q", "--color=no", *(["-k", args.k] if args.k else []), *args.rest]
     parts = args.only or PARTS
     jobs = [(part, lambda part=part: run_plain(part, words)) for part in parts if part != "mpi"]
-    if "mpi" in parts:
-        for n in map(int, args.n.split(",")):
-            jobs.append((f"mpi P={n}", lambda n=n: run_ranks(n, words, args.timeout)))
+    for part, (folder, sizes) in ON_RANKS.items():
+        if part in parts:
+            for n in map(int, (args.n or sizes).split(",")):
+                job = partial(run_ranks, folder, n, words, args.timeout)
+                jobs.append((f"{part} P={n}", job))
     summary, total = [], Counter()
     for name, job in jobs:
         print(f"--- {name}", flush=True)
@@ -90,7 +96,7 @@ def main() -> int:
             counts = job()
         except LaunchError as error:
             sys.exit(f"tests/run.py: {error}")
-        summary.append(f"{name:8} {line_of(counts)}  ({time.monotonic() - started:.1f} s)")
+        summary.append(f"{name:12} {line_of(counts)}  ({time.monotonic() - started:.1f} s)")
         total += counts
     print("\n".join(["---", *summary]))
     print(line_of(total))

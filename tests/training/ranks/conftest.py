@@ -1,0 +1,30 @@
+"""Tests of the programs of examples/training on several ranks: one verdict for all of them."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import comm, ours, pytest_configure, rank, size  # those of tests/mpi
+
+__all__ = ["comm", "ours", "pytest_configure", "rank", "size"]
+
+PROGRAMS = Path(__file__).parents[3] / "examples" / "training"
+sys.path.insert(0, str(PROGRAMS))
+
+
+@pytest.fixture
+def execute(comm, capsys):
+    """Run a program on all ranks: ``execute("data_parallel", "--steps", 3)`` gives its report."""
+
+    def run(name, *words, passes=True):
+        report = importlib.import_module(name).main([str(word) for word in words], comm)
+        printed = capsys.readouterr().out
+        assert bool(printed) == (comm.Get_rank() == 0)  # one rank speaks for all
+        wrong = [line for line in report["checks"] + report["traffic"] if not line["passed"]]
+        assert report["passed"] == (not wrong)
+        if passes:
+            assert not wrong
+        return report
+
+    return run
