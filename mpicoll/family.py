@@ -68,7 +68,7 @@ class Family(metaclass=StandIn):
     """What intra- and inter-communicators of ours share: their state and how others are made."""
 
     _state: State | None = None
-    _waiting: tuple[MPI.Request, Channel] | None = None
+    _waiting: tuple[MPI.Request, Channel, tuple[int, ...] | None] | None = None
 
     def __init_subclass__(cls) -> None:
         """Let what the MPI class makes be ours."""
@@ -86,9 +86,10 @@ class Family(metaclass=StandIn):
         """The private side of this communicator; made, collectively, when it is first needed."""
         if self._state is None:
             if self._waiting is not None:
-                (request, channel), self._waiting = self._waiting, None
+                (request, channel, nodes), self._waiting = self._waiting, None
                 request.Wait()
                 self._state = attach(self, State(channel))
+                self._state.nodes = nodes
             elif isinstance(self, native.Intercomm):
                 self._state = merged_state_of(self)
             else:
@@ -123,7 +124,7 @@ class Family(metaclass=StandIn):
         if isinstance(self, native.Intercomm):
             return comm, request
         channel, private = native.Intracomm(self.state.channel).Idup()
-        comm._waiting = private, Channel(channel)
+        comm._waiting = private, Channel(channel), self.state.nodes
         self.state.duplicating(private)
         return comm, request
 

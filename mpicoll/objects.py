@@ -161,6 +161,7 @@ class ObjectCollectives:
         root = check_root(root, state.size)
         commutes = operation is None or operation in COMMUTATIVE
         algorithm = _algorithm(collective, state.size, name, commutes)
+        parameters = state.placed(algorithm, parameters)
         settings = tuple(sorted(parameters.items()))
         script = script_of(algorithm, state.rank, state.size, root, settings)
         job = Job(state, collective, script, operation, root, parameters)

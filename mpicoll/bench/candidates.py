@@ -68,7 +68,9 @@ def ours(
             keywords["algorithm"] = wish.algorithm.name
         call = work.call()
         try:
-            algorithm = communicator.state.algorithm_for(call, keywords.get("algorithm"))
+            algorithm, parameters = communicator.state.settle(
+                call, keywords.get("algorithm"), dict(wish.parameters)
+            )
         except RequirementError as error:
             note(f"{wish.label} is left out: {error}")
             continue
@@ -76,8 +78,8 @@ def ours(
         if floor_too:
             floor = f"floor:{Named(algorithm, wish.parameters).label}"
         if floor is not None and floor not in floors:
-            plan = algorithm.plan(work.rank, work.size, call.root, **dict(wish.parameters))
-            blocks = algorithm.number_of_blocks(work.size, dict(wish.parameters))
+            plan = algorithm.plan(work.rank, work.size, call.root, **parameters)
+            blocks = algorithm.number_of_blocks(work.size, parameters)
             lowest = Floor(bind(plan, call, blocks), plain)
             stack.callback(lowest.free)
             floors[floor] = Candidate(

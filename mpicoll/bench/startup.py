@@ -111,7 +111,7 @@ def _once(
     """Everything once, on a new communicator, which has bound nothing yet."""
     communicator = mpicoll.Intracomm(comm.Dup())
     call = work.call()
-    algorithm = communicator.state.algorithm_for(call, keywords.get("algorithm"))
+    algorithm, parameters = communicator.state.settle(call, keywords.get("algorithm"), parameters)
     blocks = algorithm.number_of_blocks(work.size, parameters)
     start = clock()
     # Not algorithm.plan, which remembers.

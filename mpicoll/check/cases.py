@@ -87,8 +87,8 @@ def variants_of(collective: str, size: int, name: str | None) -> list[Variant]:
     return found
 
 
-def serves(variant: Variant, call: Call, size: int) -> bool:
-    """Whether a variant takes part in a call.
+def serves(variant: Variant, call: Call, size: int, nodes: tuple[int, ...] | None = None) -> bool:
+    """Whether a variant takes part in a call of ranks on these nodes.
 
     Parameters other than the defaults take part in some of the calls only, not all in the same.
     """
@@ -98,7 +98,10 @@ def serves(variant: Variant, call: Call, size: int) -> bool:
         return True
     commutative = call.kind is None or not call.kind.operation or call.kind.operation.commutative
     return not variant.algorithm.unmet(
-        size, commutative=commutative, equal_blocks=call.method.equal_blocks(call, size)
+        size,
+        commutative=commutative,
+        equal_blocks=call.method.equal_blocks(call, size),
+        nodes=dict(variant.parameters).get("nodes", nodes),
     )
 
 

@@ -21,6 +21,7 @@ from mpicoll.check.watch import Watch
 from mpicoll.launch.child import TIMEOUT_STATUS, abort
 from mpicoll.launch.command import cores
 from mpicoll.launch.library import vendor_of
+from mpicoll.nodes import shape
 from mpicoll.registry import REQUIREMENTS, algorithms_of
 
 __all__ = ["Plan", "run_ranks"]
@@ -45,7 +46,7 @@ def run_ranks(plan: Plan, out: TextIO) -> dict[str, object]:
     note = plan.directory / f"at-{rank}" if plan.directory else None
     watch = Watch(plan.timeout, _stalled(plan.directory, rank), note)
     session = Session(world, plan.seed, watch)
-    about = _about(plan, size)
+    about = _about(plan, size, session.ours.state.nodes)
     table = _table(plan, size, about, out) if rank == 0 else None
     bar = _progress(plan.directory) if rank == 0 else None
 
@@ -89,10 +90,12 @@ def _deliver(directory: Path | None, summary: Summary, about: str) -> dict[str, 
     return facts
 
 
-def _about(plan: Plan, size: int) -> str:
+def _about(plan: Plan, size: int, nodes: tuple[int, ...] | None) -> str:
     vendor, version = vendor_of(MPI.Get_library_version())
     name = {"mpich": "MPICH", "openmpi": "Open MPI"}.get(vendor, "another MPI")
     words = [f"{name} {version}".strip(), "full" if plan.full else "short"]
+    if nodes:
+        words.append(f"nodes {shape(nodes, size)}")
     if size > cores():
         words.append(f"oversubscribed ({cores()} cores)")
     return ", ".join([*words, f"seed {plan.seed}"])

@@ -232,7 +232,8 @@ class Session:
 
     def planned(self, variant: Variant, call: Call) -> int:
         """How many messages this rank sends by the plan."""
-        plan = variant.algorithm.plan(self.rank, self.size, call.root, **dict(variant.parameters))
+        parameters = self.ours.state.placed(variant.algorithm, dict(variant.parameters))
+        plan = variant.algorithm.plan(self.rank, self.size, call.root, **parameters)
         return sum(isinstance(step, Send) for steps in plan for step in steps)
 
     def stray(self, batch: Batch) -> None:

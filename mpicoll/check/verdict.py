@@ -70,13 +70,19 @@ class Summary:
         return len(self.made)
 
 
-def _cases(method: Method, variants: list[Variant], size: int, full: bool) -> Iterator[Cases]:
+def _cases(
+    method: Method,
+    variants: list[Variant],
+    size: int,
+    nodes: tuple[int, ...] | None,
+    full: bool,
+) -> Iterator[Cases]:
     """Batches of calls, each with the algorithms and forms that take part in it."""
     batch: Cases = []
     number = 0
     for call in calls_of(method, size, full):
         forms = forms_of(call, full)
-        taking = [variant for variant in variants if serves(variant, call, size)]
+        taking = [variant for variant in variants if serves(variant, call, size, nodes)]
         if taking:
             batch.append((call, [(variant, form) for variant in taking for form in forms]))
             number += len(batch[-1][1])
@@ -103,11 +109,12 @@ def check(
     """
     started = time.monotonic()
     summary = Summary(session.size)
+    nodes = session.ours.state.nodes
     work = []
     for name in calls:
         method = METHODS[name]
         variants = variants_of(method.collective, session.size, algorithm)
-        work.append((method, list(_cases(method, variants, session.size, full))))
+        work.append((method, list(_cases(method, variants, session.size, nodes, full))))
     total = sum(len(cases) for _, batches in work for batch in batches for _, cases in batch)
     results: dict[tuple[str, str], Result] = {}
     for position, (method, batches) in enumerate(work):

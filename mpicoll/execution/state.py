@@ -16,6 +16,7 @@ from mpicoll.execution.inter_rounds import Sides
 from mpicoll.execution.operation import Operation, PersistentOperation
 from mpicoll.execution.progress import progress
 from mpicoll.execution.request import Prequest, Request, persistent, started
+from mpicoll.nodes import find_nodes
 from mpicoll.registry import Algorithm, find
 
 __all__ = [
@@ -109,6 +110,7 @@ class State:
         self.shortcuts: dict[tuple, Bound] = {}
         _states.add(self)
         self.sides: Sides | None = None
+        self.nodes: tuple[int, ...] | None = None
         self._duplicates: list[native.Request] = []
 
     def next_tag(self, persistent: bool = False) -> int:
@@ -203,17 +205,32 @@ class State:
             parameters = dict(parameters)
             if parameters.pop("reproducible"):
                 name = selection.reproducible(call.collective, name)
-        algorithm = None if call.fixed else self.algorithm_for(call, name)
-        if call.fixed and (name not in (None, "linear") or parameters):
-            raise ValueError(f"{call.collective} has one algorithm only, linear")
-        return algorithm, parameters
+        if call.fixed:
+            if name not in (None, "linear") or parameters:
+                raise ValueError(f"{call.collective} has one algorithm only, linear")
+            return None, parameters
+        algorithm = self.algorithm_for(call, name, parameters)
+        return algorithm, self.placed(algorithm, parameters)
 
-    def algorithm_for(self, call: Call, name: str | None) -> Algorithm:
+    def placed(self, algorithm: Algorithm, parameters: dict[str, object]) -> dict[str, object]:
+        """The parameters, and the nodes that the ranks are on where the algorithm asks for them."""
+        if self.nodes is None or "nodes" in parameters or "nodes" not in algorithm.parameters:
+            return parameters
+        return {**parameters, "nodes": self.nodes}
+
+    def algorithm_for(
+        self, call: Call, name: str | None, parameters: dict[str, object] | None = None
+    ) -> Algorithm:
         """The algorithm that will serve a call; RequirementError if the named one cannot."""
         if name is None:
             return selection.choose(*_question(call)).algorithm
         algorithm = find(call.collective, name)
-        algorithm.require(call.size, commutative=call.commutative, equal_blocks=call.equal_blocks)
+        algorithm.require(
+            call.size,
+            commutative=call.commutative,
+            equal_blocks=call.equal_blocks,
+            nodes=self.placed(algorithm, parameters or {}).get("nodes"),
+        )
         return algorithm
 
     def give_back(self, key: tuple | None, bound: Bound) -> None:
@@ -272,6 +289,7 @@ def state_of(comm: native.Intracomm) -> State:
     state = comm.Get_attr(_KEYVAL)
     if state is None:
         state = attach(comm, State(Channel(native.Intracomm(comm).Dup())))
+        state.nodes = find_nodes(state.channel)
         state.name = comm.Get_name()
     return state
 

@@ -69,7 +69,7 @@ def unavailable() -> str:
     if sys.platform != "linux":
         return "needs Linux namespaces"
     for tool in TOOLS:
-        if shutil.which(tool, path=_path()) is None:
+        if shutil.which(tool, path=search_path()) is None:
             return f"needs {tool} (on Debian: apt install iproute2 util-linux)"
     try:
         with Cluster(1):
@@ -82,7 +82,8 @@ class ClusterError(RuntimeError):
     """There can be no cluster here; the message says why."""
 
 
-def _path() -> str:
+def search_path() -> str:
+    """PATH with the places of system programs, which users' own often lacks."""
     return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 
 
@@ -109,7 +110,7 @@ class Cluster:
             raise ValueError(f"{hosts} hosts cannot take {ranks_per_host} ranks")
         self.names = [f"h{number}" for number in range(1, hosts + 1)]
         self.rate = rate
-        self.environment = {**os.environ, **ENVIRONMENT, **dict(env or {}), "PATH": _path()}
+        self.environment = {**os.environ, **ENVIRONMENT, **dict(env or {}), "PATH": search_path()}
         self._user = [] if os.geteuid() == 0 else ["--user"]
         self._root: subprocess.Popen | None = None
 
@@ -264,10 +265,11 @@ class Cluster:
         return found
 
 
-def main() -> int:
+def main(kind: type[Cluster] = Cluster) -> int:
     """Run a command on a cluster of the given shape; its exit status, 3 if there can be none."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=sys.modules["__main__"].__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--hosts", type=int, default=4, metavar="N", help="default: 4")
     parser.add_argument(
@@ -280,7 +282,7 @@ def main() -> int:
     slots = [int(part) for part in args.ranks_per_host.split(",")]
     rate = None if args.rate == "none" else args.rate
     try:
-        cluster = Cluster(args.hosts, slots if len(slots) > 1 else slots[0], rate)
+        cluster = kind(args.hosts, slots if len(slots) > 1 else slots[0], rate)
     except ValueError as error:
         parser.error(str(error))
     try:

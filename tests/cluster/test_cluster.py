@@ -151,7 +151,7 @@ def test_where_namespaces_are_not_allowed_the_reason_is_given(monkeypatch, tmp_p
     fake = tmp_path / "unshare"
     fake.write_text("#!/bin/sh\necho 'unshare: unshare failed: Operation not permitted' >&2\n")
     fake.chmod(0o755)
-    monkeypatch.setattr(module, "_path", lambda: f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(module, "search_path", lambda: f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(ClusterError, match="Operation not permitted"), Cluster(2):
         pass
     assert module.unavailable.__wrapped__().endswith("Operation not permitted")
