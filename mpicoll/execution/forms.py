@@ -14,9 +14,15 @@ from mpi4py import MPI
 from mpi4py.MPI import buffer
 from numpy import ndarray
 
+from mpicoll.execution import native
+from mpicoll.execution.bind import MANY, RECV, SEND, SENDRECV
 from mpicoll.execution.calls import Call
+from mpicoll.execution.progress import progress
 
 __all__ = ["collective", "three_forms"]
+
+#: Operations that have been started, for a look on every call.
+pending = progress.pending
 
 
 def collective(read: Callable[..., Call]) -> Callable[[Callable], Callable]:
@@ -72,19 +78,69 @@ def _divide(names: frozenset[str], keywords: dict[str, object]) -> dict[str, obj
 def _blocking(define: Callable) -> Callable:
     read, names, method = define.read, _names(define), define.__name__
 
+    # The whole way of a call that comes again is in this one function, the loop of `blocking.run`
+    # too: what lies together is still in the processor's caches when a large message has gone by,
+    # and that was measured to be worth a tenth of a short call.
     def call(self, *arguments, algorithm=None, **parameters):
         state = self._state or self.state
         state.calls = number = state.calls + 1  # as in next_tag
         tag = 2 * number % state.tags
-        shortcut = shortcut_to(define, algorithm, arguments, parameters)
-        if shortcut is not None and state.again(shortcut, tag):
+
+        # A key for a call with nothing but plain arrays: the same key means the same call. It holds
+        # all that reading the arguments depends on, so that they need not be read again.
+        shortcut = None
+        try:
+            if len(arguments) == 2 and not parameters:
+                # The general way below, without its loop.
+                first, second = arguments
+                if type(second) is ndarray and type(first) is ndarray:
+                    a, b = buffer(first), buffer(second)
+                    # fmt: off
+                    shortcut = (define, algorithm, a.address, a.nbytes, a.readonly, first.dtype,
+                                b.address, b.nbytes, b.readonly, second.dtype)
+                    # fmt: on
+            if shortcut is None:
+                key = [define, algorithm, *parameters]
+                for argument in (*arguments, *parameters.values()) if parameters else arguments:
+                    if type(argument) is ndarray:
+                        a = buffer(argument)
+                        key += (a.address, a.nbytes, a.readonly, argument.dtype)
+                    elif type(argument) is int or argument is None:
+                        key.append(argument)
+                    else:
+                        key.append(_LASTING[id(argument)])
+                shortcut = tuple(key)
+        except (BufferError, KeyError, ValueError):
+            pass  # not contiguous, or of another kind: its reader knows
+
+        bound = state.shortcuts.get(shortcut)
+        if bound is not None and bound.idle and not pending:
+            bound.idle = False
+            try:
+                channel = state.channel
+                for kind, sent, dest, received, source, local in bound.program:
+                    if kind == SENDRECV:
+                        channel.Sendrecv(sent, dest, tag, received, source, tag)
+                    elif kind == RECV:
+                        channel.Recv(sent, dest, tag)
+                    elif kind == SEND:
+                        channel.Send(sent, dest, tag)
+                    elif kind == MANY:
+                        requests = [channel.Irecv(spec, peer, tag) for spec, peer in received]
+                        requests += [channel.Isend(spec, peer, tag) for spec, peer in sent]
+                        native.Request.Waitall(requests)
+                    for step in local:
+                        step()
+            finally:
+                bound.idle = True
             return
+
         own = _divide(names, parameters)
         given = read(state.rank, state.size, *define(self, *arguments, **own))
         given.method = method
-        key = state.perform(given, tag, algorithm, parameters)
-        if shortcut is not None and key is not None:
-            state.remember(shortcut, key)
+        kept = state.perform(given, tag, algorithm, parameters)
+        if shortcut is not None and kept is not None:
+            state.remember(shortcut, kept)
 
     return call
 
@@ -95,44 +151,6 @@ _LASTING = {
     for name, value in vars(MPI).items()
     if value is MPI.IN_PLACE or (isinstance(value, MPI.Op) and value.is_predefined)
 }
-
-
-def shortcut_to(
-    define: Callable, algorithm: str | None, arguments: tuple, keywords: dict
-) -> tuple | None:
-    """A key for a call with nothing but plain arrays: the same key means the same call.
-
-    It holds all that reading the arguments depends on, so that a call that comes again need not be
-    read again. None if an argument is of another kind.
-    """
-    try:
-        if len(arguments) == 2 and not keywords:
-            # The general way below, without its loop: most calls come here.
-            first, second = arguments
-            if type(first) is ndarray and type(second) is ndarray:
-                a, b = buffer(first), buffer(second)
-                # fmt: off
-                return (define, algorithm, a.address, a.nbytes, a.readonly, first.dtype,
-                        b.address, b.nbytes, b.readonly, second.dtype)
-                # fmt: on
-        key = [define, algorithm]
-        if keywords:
-            key += keywords
-            arguments = (*arguments, *keywords.values())
-        for argument in arguments:
-            if type(argument) is ndarray:
-                a = buffer(argument)
-                key += (a.address, a.nbytes, a.readonly, argument.dtype)
-            elif argument is None or type(argument) is int:
-                key.append(argument)
-            else:
-                name = _LASTING.get(id(argument))
-                if name is None:
-                    return None
-                key.append(name)
-    except (BufferError, ValueError):  # not contiguous: the reader says what is wrong
-        return None
-    return tuple(key)
 
 
 def _non_blocking(define: Callable, method: str) -> Callable:

@@ -22,7 +22,7 @@ from mpicoll.execution.event import Event, Where, caller
 from mpicoll.execution.objects import Job
 from mpicoll.execution.operation import Operation
 from mpicoll.execution.request import DetachedPrequest, Prequest
-from mpicoll.execution.state import State
+from mpicoll.execution.state import State, forget_shortcuts
 
 __all__ = ["Event", "Observer", "Where", "caller", "current", "observe", "unobserve"]
 
@@ -69,8 +69,9 @@ def current() -> Event | None:
 
 def _open() -> None:
     """Wrap what every collective passes through."""
+    forget_shortcuts()
     around = {
-        (State, "again"): lambda again: lambda state, shortcut, tag: False,
+        (State, "remember"): lambda remember: lambda state, shortcut, key: None,
         (State, "take"): _take,
         (State, "perform"): _perform,
         (State, "start"): _start,

@@ -25,6 +25,7 @@ __all__ = [
     "NativeCollectiveError",
     "State",
     "attach",
+    "forget_shortcuts",
     "merged_state_of",
     "state_of",
 ]
@@ -71,18 +72,19 @@ for _name in NATIVE_COLLECTIVES:
     setattr(Channel, _name, _refusal(_name))
 
 
-#: Pending operations, for a look on every call.
-pending = progress.pending
 _states: WeakSet[State] = WeakSet()
 
 
-def _forget_choices() -> None:
-    """Other choices count for all calls at once: other ranks may come without a shortcut."""
+def forget_shortcuts() -> None:
+    """Let every call be read again, and its algorithm chosen.
+
+    Other choices must count for all calls at once: other ranks may come without a shortcut.
+    """
     for state in _states:
         state.shortcuts.clear()
 
 
-selection.when_forgotten.append(_forget_choices)
+selection.when_forgotten.append(forget_shortcuts)
 
 
 class State:
@@ -141,18 +143,6 @@ class State:
             run(bound.program, self.channel, tag)
         self.give_back(key, bound)
         return key
-
-    def again(self, shortcut: tuple, tag: int) -> bool:
-        """Run a call like one before, known by its `shortcut`; False if that is not possible."""
-        bound = self.shortcuts.get(shortcut)
-        if bound is None or not bound.idle or pending:
-            return False
-        bound.idle = False
-        try:
-            run(bound.program, self.channel, tag)
-        finally:
-            bound.idle = True
-        return True
 
     def remember(self, shortcut: tuple, key: tuple) -> None:
         """Let `shortcut` stand for a call whose bound plan is kept under `key`."""
