@@ -66,7 +66,7 @@ def find_nodes(channel: native.Intracomm) -> tuple[int, ...] | None:
     everyone = np.empty((size, BYTES), np.uint8)
     call = moving.allgather(rank, size, mine, everyone, False)
     bound = bind(find("allgather", "bruck").plan(rank, size), call, size)
-    blocking.run(bound, channel, TAG)
+    blocking.run(bound.program, channel, TAG)
     bound.free()
     numbers: dict[bytes, int] = {}
     nodes = tuple(numbers.setdefault(key.tobytes(), len(numbers)) for key in everyone)
