@@ -82,7 +82,7 @@ class Run:
         self.rank, self.size = comm.Get_rank(), comm.Get_size()
         self.random = np.random.default_rng(args.seed)
         self.traffic, self.world = Traffic(), None
-        self.expected, self.checks, self.meshes = {}, [], []
+        self.expected, self.checks, self.meshes, self.made = {}, [], [], []
         # Reports and verdicts travel apart, so that they are not counted.
         self.apart = native.Intracomm(comm).Dup()
         self.world = self.group(comm, "all")
@@ -100,6 +100,11 @@ class Run:
             self.usage(str(error))
         self.meshes.append(mesh)
         return mesh
+
+    def keep(self, comm):
+        """Give `comm` back, and free it when the run ends; in the same order on all its ranks."""
+        self.made.append(comm)
+        return comm
 
     def group(self, comm, name):
         """A communicator whose traffic is counted under `name`; once for every communicator."""
@@ -155,6 +160,8 @@ class Run:
         self.traffic.close()
         for mesh in self.meshes:
             mesh.free()
+        for comm in self.made:
+            comm.Free()
         self.apart.Free()
         self.comm.Free()
         return report
