@@ -21,7 +21,6 @@ from model import (
     named,
     part,
 )
-from mpi4py import MPI
 from schedules import Span
 
 
@@ -140,5 +139,5 @@ def perform(group, steps, stage, pad=0.0, dtype=np.float64):
 
 def wait(request):
     """Wait asleep: there may be more ranks than cores, and MPI's own wait would keep one busy."""
-    while not MPI.Request.Test(request):
+    while not request.Test():
         time.sleep(1e-4)
