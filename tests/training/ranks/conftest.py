@@ -14,6 +14,13 @@ sys.path.insert(0, str(PROGRAMS))
 
 
 @pytest.fixture
+def few(size):
+    """For planted mistakes and the like, which more ranks do not show better."""
+    if size > 4:
+        pytest.skip("shown on fewer ranks")
+
+
+@pytest.fixture
 def execute(comm, capsys):
     """Run a program on all ranks: ``execute("data_parallel", "--steps", 3)`` gives its report."""
 

@@ -9,6 +9,7 @@ def test_training_goes_on_after_every_change_of_size(execute, size):
     execute("checkpoint", "--steps", 2, "--sizes", f"1,{size},{max(1, size - 1)}", "--batch", 5)
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("mistake", ["steps", "moments"])
 def test_a_classic_mistake_is_found(execute, mistake):
     report = execute(

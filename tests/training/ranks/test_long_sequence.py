@@ -60,6 +60,7 @@ def test_bytes_as_ranks_grow(execute, size):
     assert transposed["messages"] == 4 * size * (size - 1)
 
 
+@pytest.mark.usefixtures("few")
 def test_native_collectives_give_the_same(execute):
     ours = execute("long_sequence", "--steps", 2)
     native = execute("long_sequence", "--steps", 2, "--native")

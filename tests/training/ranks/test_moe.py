@@ -20,6 +20,7 @@ def test_it_equals_one_process(execute, words, wanted):
         assert report["dropped"] == report["empty"] == 0
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("mistake", ["passed", "average", "capacity"])
 def test_a_classic_mistake_is_found(execute, size, mistake):
     words = "--batch 8 --k 1 --capacity 0.8 --steps 2 --mistake".split()
@@ -28,6 +29,7 @@ def test_a_classic_mistake_is_found(execute, size, mistake):
     assert wrong == {"losses", "last gradients", "parameters"}
 
 
+@pytest.mark.usefixtures("few")
 def test_native_collectives_give_the_same(execute):
     ours = execute("moe", "--steps", 2)
     native = execute("moe", "--steps", 2, "--native")

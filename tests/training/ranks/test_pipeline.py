@@ -24,12 +24,14 @@ def test_unequal_stages_and_microbatches(execute, size):
         assert 0 < trace["bubble"] < 1
 
 
+@pytest.mark.usefixtures("few")
 def test_native_collectives_give_the_same(execute):
     ours = execute("pipeline", "--steps", 2, "--pad", 0)
     native = execute("pipeline", "--steps", 2, "--pad", 0, "--native")
     assert native["losses"] == pytest.approx(ours["losses"], rel=1e-13)
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("mistake", ["mean", "tied", "latest"])
 def test_a_classic_mistake_is_found(execute, size, mistake):
     report = execute(
