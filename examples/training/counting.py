@@ -56,6 +56,7 @@ class Traffic:
 
     def __init__(self):
         self.rows = defaultdict(lambda: [0, 0, 0])
+        self.peers = defaultdict(set)  # whom messages of a row went to
         self.lock = threading.Lock()  # a helper thread may send as well
         self.names, self.tags = {}, {}
         observe(self)
@@ -64,9 +65,11 @@ class Traffic:
         """Count no more."""
         unobserve(self)
 
-    def add(self, row, calls=0, messages=0, nbytes=0):
+    def add(self, row, calls=0, messages=0, nbytes=0, peer=None):
         """Add to the numbers of a row."""
         with self.lock:
+            if peer is not None:
+                self.peers[row].add(peer)
             for place, number in enumerate((calls, messages, nbytes)):
                 self.rows[row][place] += number
 
@@ -87,22 +90,22 @@ class Traffic:
             raise ValueError(f"a communicator is counted as {self.names[state]!r} already")
         self.names[state] = name
 
-        def sent(spec, tag):
+        def sent(spec, dest, tag):
             _, count, datatype = spec
             row = self.tags[state, tag]
-            self.add(row, messages=1, nbytes=count * datatype.Get_size())
+            self.add(row, messages=1, nbytes=count * datatype.Get_size(), peer=dest)
 
         class Counting(type(state.channel)):
             def Send(self, spec, dest, tag):
-                sent(spec, tag)
+                sent(spec, dest, tag)
                 return super().Send(spec, dest, tag)
 
             def Isend(self, spec, dest, tag):
-                sent(spec, tag)
+                sent(spec, dest, tag)
                 return super().Isend(spec, dest, tag)
 
             def Sendrecv(self, spec, dest, tag, *rest):
-                sent(spec, tag)
+                sent(spec, dest, tag)
                 return super().Sendrecv(spec, dest, tag, *rest)
 
         state.channel = Counting(state.channel)
@@ -148,7 +151,7 @@ class Group:
             if dest != MPI.PROC_NULL:
                 message = read_message(sendbuf, writable=False)
                 nbytes = message.count * message.kind.size
-                self.traffic.add((primitive, self.name), 1, 1, nbytes)
+                self.traffic.add((primitive, self.name), 1, 1, nbytes, dest)
             return method(sendbuf, dest, *arguments, **keywords)
 
         return call

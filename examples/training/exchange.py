@@ -1,7 +1,7 @@
 """Collectives on arrays of any shape, cut into shares along any axis (see `common.share`).
 
-Each takes and returns arrays; shares need not be equal. On the wire, data lies with the cut axis
-first, so that the share of every rank is one piece of memory.
+Each takes and returns arrays; shares need not be equal, and may be empty. On the wire, data lies
+with the cut axis first, so that the share of every rank is one piece of memory.
 """
 
 from math import prod
@@ -44,6 +44,5 @@ def reduce_scatter(group, x, axis=0):
     first = np.ascontiguousarray(np.moveaxis(x, axis, 0))
     cut = share(len(first), group.size, group.rank)
     total = np.empty((cut.stop - cut.start, *first.shape[1:]), x.dtype)
-    each = prod(first.shape[1:])
-    group.Reduce_scatter(first, total, counts(len(first), group.size, each))
+    group.Reduce_scatter(first, total, counts(len(first), group.size, prod(first.shape[1:])))
     return np.moveaxis(total, 0, axis)

@@ -11,12 +11,19 @@ from pydoc_data.topics import topics
 import model
 import numpy as np
 
+TEXT = "".join(topics[name] for name in ("assignment", "for", "if", "while", "with"))
+ALPHABET = sorted(set(TEXT))
+
 
 def characters():
     """A text that comes with Python, as numbers, and the size of its alphabet."""
-    text = "".join(topics[name] for name in ("assignment", "for", "if", "while", "with"))
-    alphabet = {c: i for i, c in enumerate(sorted(set(text)))}
-    return np.array([alphabet[c] for c in text]), len(alphabet)
+    numbers = {c: i for i, c in enumerate(ALPHABET)}
+    return np.array([numbers[c] for c in TEXT]), len(ALPHABET)
+
+
+def spelled(numbers):
+    """The text that numbers stand for."""
+    return "".join(ALPHABET[number] for number in numbers)
 
 
 def batch(text, sequences, length, random):
