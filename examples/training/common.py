@@ -42,8 +42,9 @@ def everything(P, nbytes):
 def moved(P, nbytes):
     """Bytes that a rank sends on average in the other collectives: (P-1)/P of `nbytes`.
 
-    `nbytes` is the whole: for AllGather, Gather and Scatter all blocks together, for ReduceScatter,
-    Reduce and Broadcast one rank's vector, for AllToAll what one rank has for all.
+    `nbytes` is the whole: for AllGather all blocks together, for ReduceScatter, Reduce and
+    Broadcast one rank's vector, for AllToAll what one rank has for all. Of the blocks of Scatter
+    and Gather, which only one rank sends or gets, it is another P times less.
     """
     return Fraction(P - 1, P) * nbytes
 

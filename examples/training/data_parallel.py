@@ -112,8 +112,8 @@ def main(argv=None, comm=None):
     alone = units.initial(config, run.args.seed)
     expected, last = units.train_alone(config, alone, batches, model.Adam(alone))
     run.check("losses", losses, expected, 1e-12, common.ORDER)
-    run.check("gradients", gradients, last, 1e-10, common.ORDER)
-    run.check("parameters", flat, alone, 1e-10, common.ADAM)
+    run.check("gradients", gradients, last, 1e-11, common.ORDER)
+    run.check("parameters", flat, alone, 1e-11, common.ADAM)
 
     P, steps = run.size, run.args.steps
     M = sum(vector.nbytes for vector in flat.values())

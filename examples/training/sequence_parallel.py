@@ -64,8 +64,8 @@ def main(argv=None, comm=None):
 
     expected, last = tp.train_alone(config, whole, batches)
     run.check("losses", losses, expected, 1e-12, common.ORDER)
-    run.check("gradients", gradients, tp.split(config, tensor, last), 1e-9, common.ADAM)
-    run.check("parameters", p, tp.split(config, tensor, whole), 1e-9, common.ADAM)
+    run.check("gradients", gradients, tp.split(config, tensor, last), 1e-11, common.ADAM)
+    run.check("parameters", p, tp.split(config, tensor, whole), 1e-11, common.ADAM)
     first = run.apart.bcast({name: p[name] for name in everywhere})
     same = {name: p[name] for name in everywhere}
     run.check("what all ranks have", same, first, 0, "AllReduce: the same bits everywhere")

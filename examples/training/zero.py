@@ -151,11 +151,11 @@ def main(argv=None, comm=None):
             f"stage {stage}: gradients",
             zero.gradients,
             last if stage == 0 else {unit: zero.cut(v) for unit, v in last.items()},
-            1e-9,
+            1e-11,
             common.ADAM,
         )
         reference = alone if stage == 0 else {unit: zero.cut(v) for unit, v in alone.items()}
-        run.check(f"stage {stage}: parameters", zero.own, reference, 1e-9, common.ADAM)
+        run.check(f"stage {stage}: parameters", zero.own, reference, 1e-11, common.ADAM)
         run.check(f"stage {stage}: memory held", held[0], formula, 1e-3, "small arrays besides")
         expect(run, stage, group, M, ends, args.steps * len(alone))
         numbers = {"formula": formula, "held": int(held[0]), "scratch": int(held[1]), "most": most}

@@ -2,6 +2,7 @@
 
 from itertools import combinations, permutations
 from math import prod
+from pathlib import Path
 
 import pytest
 
@@ -111,5 +112,8 @@ def test_the_description_says_who_and_why():
     assert "rank 5 is at tensor 1, context 0, expert 0, data 1, pipeline 0" in Layout(
         8, {"tensor": 2, "expert": 2, "data": -1}
     ).describe(5)
+    shown = Layout(8, {"tensor": 2, "data": -1, "pipeline": 2}).describe()
+    for name in ("training.md", "training.zh.md"):
+        assert shown in (Path(__file__).parents[2] / "docs" / name).read_text()
     assert "no parallelism" in Layout(1, {}).describe()
     assert set(ORDER.split("-")) == set(DIMENSIONS)

@@ -1,0 +1,92 @@
+"""Draw the pictures of docs/training.md from real runs of the programs of examples/training.
+
+make training-pictures            all of them
+make training-pictures ONLY=zero  those whose file name has the word
+
+A picture is a function that takes `report`, which runs a program and gives what it reports.
+"""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("svg")
+from matplotlib import pyplot
+
+from mpicoll.launch.supervise import run
+
+HERE = Path(__file__).parent
+PROGRAMS = HERE.parents[1] / "examples" / "training"
+# The same file from the same numbers.
+matplotlib.rcParams |= {"svg.hashsalt": "mpicoll", "svg.fonttype": "none", "font.size": 9}
+
+
+def report(n, program, *words, passes=True):
+    """Run a program on `n` ranks and give its report; an error if not all was right."""
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / "report.json"
+        argv = [str(PROGRAMS / f"{program}.py"), "--json", str(file), *map(str, words)]
+        outcome = run(n, argv, timeout=600)
+        if not file.exists() or (passes and outcome.returncode):
+            sys.exit(f"{program} on {n} ranks failed:\n{outcome.output}")
+        return json.loads(file.read_text())
+
+
+def zero():
+    """Memory of a rank in the stages of ZeRO, held and promised."""
+    figure, axes = pyplot.subplots(figsize=(6, 3), layout="constrained")
+    for place, n in enumerate((2, 4, 8)):
+        found = report(n, "zero", "--steps", 2)
+        for stage, numbers in found["memory"].items():
+            x = int(stage) + 0.25 * (place - 1)
+            held = axes.bar(x, numbers["held"] / 1e6, 0.22, color=f"C{place}")
+            (promised,) = axes.plot(x, numbers["formula"] / 1e6, "k_", markersize=12)
+            if stage == "0":
+                held.set_label(f"P = {n}")
+    promised.set_label("formula")
+    axes.set(xlabel="ZeRO stage", ylabel="MB held by rank 0", xticks=range(4))
+    axes.legend()
+    return figure
+
+
+def losses():
+    """Loss of data-parallel training: as on one process, and with classic mistakes."""
+    figure, axes = pyplot.subplots(figsize=(6, 3.4), layout="constrained")
+    words = ("--steps", 60, "--batch", 10)
+    right = report(4, "data_parallel", *words)
+    axes.plot(right["reference"], color="0.7", linewidth=4, label="one process")
+    axes.plot(right["losses"], color="C0", linewidth=1, label="4 ranks")
+    for number, mistake in enumerate(("broadcast", "tied", "tail")):
+        wrong = report(4, "data_parallel", *words, "--mistake", mistake, passes=False)
+        axes.plot(wrong["losses"], f"C{number + 1}--", linewidth=1, label=f"--mistake {mistake}")
+    axes.set(xlabel="step", ylabel="loss")
+    axes.legend()
+    return figure
+
+
+def volume():
+    """Bytes that a rank sends of a long sequence: the program draws them itself."""
+    report(8, "volume", "--plot", HERE / "volume.svg")
+
+
+#: Every picture by its file name.
+PICTURES = {"zero-memory": zero, "losses": losses, "volume": volume}
+
+
+def main():
+    """Draw those whose names have the word that was given."""
+    word = sys.argv[1] if len(sys.argv) > 1 else ""
+    for name, draw in PICTURES.items():
+        if word in name:
+            file = HERE / f"{name}.svg"
+            figure = draw()
+            if figure is not None:
+                figure.savefig(file, metadata={"Date": None})
+            print(f"{file.name}: {file.stat().st_size} bytes", flush=True)
+
+
+if __name__ == "__main__":
+    main()
