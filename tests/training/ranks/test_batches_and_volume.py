@@ -11,6 +11,7 @@ def test_batches_and_metrics(execute, batch):
     assert [len(text) for text in report["texts"]] == [16] * 3
 
 
+@pytest.mark.usefixtures("few")
 def test_a_dropped_tail_is_found(execute, size, monkeypatch):
     """A Scatter of equal parts leaves out the rows that are left over."""
     scatter = batches_and_metrics.scatter
@@ -26,6 +27,7 @@ def test_a_dropped_tail_is_found(execute, size, monkeypatch):
     assert {"loss", "parameters"} <= wrong
 
 
+@pytest.mark.usefixtures("few")
 def test_a_mean_of_means_is_found(execute, size, monkeypatch):
     metrics = batches_and_metrics.metrics
 
@@ -38,6 +40,7 @@ def test_a_mean_of_means_is_found(execute, size, monkeypatch):
     assert "loss" in {check["what"] for check in report["checks"] if not check["passed"]}
 
 
+@pytest.mark.usefixtures("few")
 def test_native_collectives_give_the_same(execute):
     ours = execute("batches_and_metrics", "--steps", 2)
     native = execute("batches_and_metrics", "--steps", 2, "--native")

@@ -10,6 +10,7 @@ def test_it_equals_one_process(execute, size):
     assert all(line["bytes"] == line["expected"] for line in report["traffic"])
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("bucket", (1, 10**9))
 def test_any_size_of_bucket(execute, bucket):
     report = execute("data_parallel", "--bucket", bucket, "--steps", 2, "--layers", 2)
@@ -17,6 +18,7 @@ def test_any_size_of_bucket(execute, bucket):
     assert calls["Allreduce"] == 2 * ((3 if bucket == 1 else 1) + 1)
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("mistake", data_parallel.MISTAKES[1:])
 def test_a_classic_mistake_is_found(execute, size, mistake):
     report = execute(
@@ -27,6 +29,7 @@ def test_a_classic_mistake_is_found(execute, size, mistake):
     assert found == ["losses", "gradients", "parameters"] or (size == 1 and mistake != "tied")
 
 
+@pytest.mark.usefixtures("few")
 def test_native_collectives_give_the_same(execute):
     ours = execute("data_parallel", "--steps", 3)
     native = execute("data_parallel", "--steps", 3, "--native")

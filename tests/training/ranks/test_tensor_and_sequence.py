@@ -22,6 +22,7 @@ def test_linear_layers(execute, words):
     assert report["losses"][-1] < report["losses"][0]
 
 
+@pytest.mark.usefixtures("few")
 def test_layers_without_their_sums_are_found(execute, monkeypatch):
     """Every form needs its sum, forward or backward: plant layers that forget it."""
     monkeypatch.setattr(linear_layers, "all_reduce", lambda group, x: x)
@@ -52,6 +53,7 @@ def test_ranks_without_a_head_are_refused(execute, size, rank, capsys):
     assert ("a rank would have none" in said) == (rank == 0)
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize(
     ("program", "mistake"),
     [
@@ -65,6 +67,7 @@ def test_a_classic_mistake_is_found(execute, program, mistake):
     assert {"gradients", "parameters"} <= failed(report)
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("program", ("linear_layers", "tensor_parallel", "sequence_parallel"))
 def test_native_collectives_give_the_same(execute, program):
     ours = execute(program, "--steps", 2)

@@ -21,12 +21,14 @@ def test_every_stage(execute, size, words):
     assert sent[3] <= 1.5 * sent[2]
 
 
+@pytest.mark.usefixtures("few")
 def test_native_collectives_give_the_same(execute):
     ours = execute("zero", "--steps", 2, "--width", 16)
     native = execute("zero", "--steps", 2, "--width", 16, "--native")
     assert native["losses"] == pytest.approx(ours["losses"], rel=1e-12)
 
 
+@pytest.mark.usefixtures("few")
 def test_gradients_that_are_kept_whole_are_found(execute, monkeypatch):
     """A stage 2 that forgets to drop what it has scattered holds too much."""
 
@@ -41,6 +43,7 @@ def test_gradients_that_are_kept_whole_are_found(execute, monkeypatch):
     assert wrong == [f"stage {stage}: memory held" for stage in zero.STAGES]
 
 
+@pytest.mark.usefixtures("few")
 def test_parameters_that_are_not_gathered_are_found(execute, monkeypatch):
     def forgetful(self):
         gathered, self.gathered = self.gathered, lambda unit: self.whole[unit]
