@@ -53,17 +53,24 @@ def zero():
 
 
 def losses():
-    """Loss of data-parallel training: as on one process, and with classic mistakes."""
-    figure, axes = pyplot.subplots(figsize=(6, 3.4), layout="constrained")
+    """Loss of data-parallel training, and how far it is from one process: with mistakes too."""
+    figure, (loss, error) = pyplot.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
     words = ("--steps", 60, "--batch", 10)
     right = report(4, "data_parallel", *words)
-    axes.plot(right["reference"], color="0.7", linewidth=4, label="one process")
-    axes.plot(right["losses"], color="C0", linewidth=1, label="4 ranks")
-    for number, mistake in enumerate(("broadcast", "tied", "tail")):
+    curves = {"4 ranks": right["losses"]}
+    for mistake in ("broadcast", "tied", "tail"):
         wrong = report(4, "data_parallel", *words, "--mistake", mistake, passes=False)
-        axes.plot(wrong["losses"], f"C{number + 1}--", linewidth=1, label=f"--mistake {mistake}")
-    axes.set(xlabel="step", ylabel="loss")
-    axes.legend()
+        curves[f"--mistake {mistake}"] = wrong["losses"]
+    loss.plot(right["reference"], color="0.7", linewidth=4, label="one process")
+    for color, (label, curve) in enumerate(curves.items()):
+        loss.plot(curve, f"C{color}", linewidth=0.8, label=label)
+        differences = [
+            abs(a - b) / b + 1e-17 for a, b in zip(curve, right["reference"], strict=True)
+        ]
+        error.semilogy(differences, f"C{color}", linewidth=0.8)
+    loss.set(xlabel="step", ylabel="loss")
+    error.set(xlabel="step", ylabel="relative difference from one process")
+    loss.legend()
     return figure
 
 
