@@ -1,6 +1,7 @@
 """Bugs planted into algorithms: the proof must find each one and call it by its name."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -309,3 +310,12 @@ def test_every_kind_of_fault_is_planted_somewhere():
     planted = {case[3] for case in CASES.values()}
     elsewhere = {"aliasing", "unknown size", "wrong piece", "different pieces"}
     assert planted | elsewhere == set(KINDS)
+
+
+def test_the_documents_list_what_is_planted():
+    lines = [
+        f"| {bug} | {algorithm}, P = {size} | {kind} |"
+        for bug, (algorithm, size, _, kind) in CASES.items()
+    ]
+    text = (Path(__file__).parents[2] / "docs" / "proofs.md").read_text()
+    assert "\n".join(lines) in text
