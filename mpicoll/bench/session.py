@@ -20,11 +20,17 @@ Say = Callable[[str], None]
 
 
 def run_ranks(
-    tasks: Iterable[Task], options: Options, busy: float | None, show: Say, progress: Say
+    tasks: Iterable[Task],
+    options: Options,
+    busy: float | None,
+    show: Say,
+    progress: Say,
+    keep: Callable[[object], None] | None = None,
 ) -> dict[str, object]:
     """Measure on the ranks of COMM_WORLD. Everything about it, on rank 0; others only "ok".
 
-    On rank 0 `show` gets the lines of the tables, and `progress` what is going on.
+    On rank 0 `show` gets the lines of the tables, `progress` what is going on, and `keep` the
+    environment, then each row as soon as it is there.
     """
     world = MPI.COMM_WORLD.Dup()
     first = world.Get_rank() == 0
@@ -39,6 +45,14 @@ def run_ranks(
 
     about = environment(world, busy)
     say(*header(about))
+
+    def kept(found: list[dict]) -> list[dict]:
+        for each in found if keep else ():
+            keep(each)
+        return found
+
+    if keep:
+        keep({"format": FORMAT, "environment": about})
     gloo = Gloo(world, options.op) if "gloo" in options.against else None
     rows: list[dict] = []
     network = None
@@ -56,13 +70,14 @@ def run_ranks(
             found = [] if world.bcast(started) else startup.imports(world)
             found += startup.measured(world, task, options)
         elif task.group == "overlap":
-            found = _sizes(overlap.measured(world, task, options), task, tell)
+            found = _sizes(map(kept, overlap.measured(world, task, options)), task, tell)
         else:
-            found = _sizes(
-                collective.measured(world, task, options, gloo, notes.setdefault), task, tell
-            )
+            measured = collective.measured(world, task, options, gloo, notes.setdefault)
+            found = _sizes(map(kept, measured), task, tell)
         if first:
             _print(task, found, list(notes), say)
+        if task.group in ("pingpong", "startup"):
+            kept(found)
         rows += found
     if len({task.collective for task in tasks}) > 1:
         say(*mean_lines([r for r in rows if r["independent"]["group"] == "collectives"]))

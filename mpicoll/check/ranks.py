@@ -14,7 +14,7 @@ from mpi4py import MPI
 
 from mpicoll.check.marks import MARK, Bar
 from mpicoll.check.names import CALLS
-from mpicoll.check.report import Table, as_json
+from mpicoll.check.report import Table, as_json, result_as_json
 from mpicoll.check.session import Session
 from mpicoll.check.verdict import Summary, check, explain_first
 from mpicoll.check.watch import Watch
@@ -39,16 +39,24 @@ class Plan:
     directory: Path | None = None
 
 
-def run_ranks(plan: Plan, out: TextIO) -> dict[str, object]:
-    """Check on the ranks of COMM_WORLD; all about it on rank 0, numbers on others."""
+def run_ranks(
+    plan: Plan, out: TextIO, keep: Callable[[object], None] | None = None
+) -> dict[str, object]:
+    """Check on the ranks of COMM_WORLD; all about it on rank 0, numbers on others.
+
+    `keep` gets each result on rank 0 as soon as it is there.
+    """
     world = MPI.COMM_WORLD
     rank, size = world.Get_rank(), world.Get_size()
-    note = plan.directory / f"at-{rank}" if plan.directory else None
-    watch = Watch(plan.timeout, _stalled(plan.directory, rank), note)
+    seen = plan.directory is not None and plan.directory.is_dir()
+    note = plan.directory / f"at-{rank}" if seen else None
+    watch = Watch(plan.timeout, _stalled(plan.directory if seen else None, rank), note)
     session = Session(world, plan.seed, watch)
     about = _about(plan, size, session.ours.state.nodes)
     table = _table(plan, size, about, out) if rank == 0 else None
     bar = _progress(plan.directory) if rank == 0 else None
+    if keep:
+        keep({"size": size, "about": about})
 
     def progress(title: str, done: int, total: int) -> None:
         if bar:
@@ -58,6 +66,8 @@ def run_ranks(plan: Plan, out: TextIO) -> dict[str, object]:
         if isinstance(bar, Bar):
             bar.clear()
         table.add(results)
+        for result in results if keep else ():
+            keep({"size": size, **result_as_json(result)})
 
     summary = check(
         session,

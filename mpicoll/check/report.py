@@ -7,7 +7,7 @@ from typing import TextIO
 
 from mpicoll.check.verdict import Failure, Result, Summary
 
-__all__ = ["Table", "as_json"]
+__all__ = ["Table", "as_json", "result_as_json"]
 
 
 class Table:
@@ -67,17 +67,19 @@ def as_json(summary: Summary, about: str) -> dict[str, object]:
         "seconds": round(summary.seconds, 3),
         "counted": summary.counted,
         "agreements": summary.agreements,
-        "results": [
-            {
-                "collective": result.collective,
-                "algorithm": result.algorithm,
-                "cases": result.cases,
-                "passed": result.cases - result.failed,
-                "worst_error": result.worst,
-            }
-            for result in summary.results
-        ],
+        "results": [result_as_json(result) for result in summary.results],
         "failures": [_failure(failure) for failure in summary.failures[:100]],
+    }
+
+
+def result_as_json(result: Result) -> dict[str, object]:
+    """Everything about one algorithm."""
+    return {
+        "collective": result.collective,
+        "algorithm": result.algorithm,
+        "cases": result.cases,
+        "passed": result.cases - result.failed,
+        "worst_error": result.worst,
     }
 
 

@@ -16,6 +16,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "grade": ("grade", "grade students' functions on real ranks, and explain their mistakes"),
     "bench": ("bench", "measure collectives against native MPI, gloo and the floor"),
     "tune": ("tune", "measure which algorithm is to be taken when, and write a table"),
+    "slurm": ("slurm", "print a batch script for Slurm that runs a command"),
     "prove": ("prove", "prove algorithms for many process counts, without MPI"),
     "list": ("list", "list the algorithms, their costs, and their names elsewhere"),
     "show": ("show", "show an algorithm step by step, and its text"),

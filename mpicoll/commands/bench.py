@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Callable
@@ -17,8 +18,10 @@ from mpicoll.bench.result import write_csv, write_json
 from mpicoll.check.marks import MARK
 from mpicoll.commands import CommandError, Exit
 from mpicoll.commands.bench_request import check
+from mpicoll.commands.units import opened
 from mpicoll.launch.child import guard
 from mpicoll.launch.command import check_world, started_by_launcher
+from mpicoll.launch.place import common_directory
 
 __all__ = ["configure", "launch", "run"]
 
@@ -87,6 +90,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="measure for S seconds (default: 1), but 5 iterations at least",
     )
     add("--json", metavar="FILE", help="write rows, means and environment to FILE")
+    add("--lines", metavar="FILE", help="add each row to FILE, a line of JSON, when it is there")
     add("--csv", metavar="FILE", help="write the rows to FILE")
     add("--plot", metavar="FILE", help="draw a plot: .png, .svg or .pdf (needs matplotlib)")
     add("--network", metavar="FILE", help="with pingpong: write a network for `mpicoll simulate`")
@@ -108,6 +112,8 @@ def run(args: argparse.Namespace) -> int:
         raise
     if in_place:
         return _in_place(args, todo, options)
+    if args.lines:
+        opened(args.lines, 0).close()
     code, facts = launch(args, ranks, partial(print, flush=True))
     if facts is not None:
         _deliver(args, facts)
@@ -125,7 +131,8 @@ def _in_place(args: argparse.Namespace, todo: list[Task], options: Options) -> i
     if not watched:
         show, progress = partial(print, flush=True), _report
     with guard(args.timeout):
-        facts = run_ranks(todo, options, args.busy, show, progress)
+        keep = opened(args.lines, MPI.COMM_WORLD.Get_rank())
+        facts = run_ranks(todo, options, args.busy, show, progress, keep)
     if MPI.COMM_WORLD.Get_rank() == 0:
         if watched:
             (Path(args.results) / "facts.json").write_text(json.dumps(facts))
@@ -154,7 +161,7 @@ def launch(
         elif line:
             _report(line.removeprefix(MARK + PROGRESS))
 
-    with tempfile.TemporaryDirectory(prefix="mpicoll-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="mpicoll-bench-", dir=common_directory()) as name:
         words = ["--results", name]
         busy = busy_cores()
         words += [] if busy is None else ["--busy", str(busy)]
@@ -164,6 +171,7 @@ def launch(
         words.append(f"--seconds-per-size={args.seconds_per_size}")
         words += [f"--timeout={args.timeout}", *["--no-floor"] * args.no_floor]
         words += ["--elsewhere"] * args.elsewhere
+        words += [f"--lines={os.path.abspath(args.lines)}"] if args.lines else []
         argv = ["-m", "mpicoll", "bench", *args.what, *words]
         outcome = supervise(ranks, argv, timeout=args.timeout, echo=False, on_line=on_line)
         if outcome.report:

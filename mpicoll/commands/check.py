@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
@@ -11,8 +12,11 @@ from pathlib import Path
 
 from mpicoll.check.names import CALLS, chosen
 from mpicoll.commands import CommandError, Exit
+from mpicoll.commands.units import opened
+from mpicoll.files import write_text
 from mpicoll.launch.child import guard
 from mpicoll.launch.command import check_world, cores, started_by_launcher
+from mpicoll.launch.place import common_directory
 from mpicoll.launch.stacks import group, ranks_text
 from mpicoll.registry import RequirementError, algorithms_of
 
@@ -60,6 +64,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--full", action="store_true", help="many more calls; minutes, not seconds")
     parser.add_argument("--json", metavar="FILE", help="write the results to FILE (- = stdout)")
     parser.add_argument(
+        "--lines", metavar="FILE", help="add each result to FILE, a line of JSON, when it is there"
+    )
+    parser.add_argument(
         "--timeout",
         type=float,
         default=60,
@@ -74,6 +81,8 @@ def run(args: argparse.Namespace) -> int:
     """Check in place if a launcher started this process, otherwise start ranks."""
     placement = started_by_launcher()
     in_place = args.results is not None or (placement is not None and placement.size > 1)
+    if args.lines and not in_place:
+        opened(args.lines, 0).close()
     try:
         sizes = _sizes(args.n, placement.size if in_place and placement else None)
         calls = _calls(args, sizes)
@@ -151,7 +160,7 @@ def _in_place(args: argparse.Namespace, calls: list[str], out) -> int:
     directory = Path(args.results) if args.results else None
     plan = Plan(calls, args.algorithm, args.full, args.seed, args.timeout, directory)
     with guard(LONGEST * args.timeout):
-        facts = run_ranks(plan, out)
+        facts = run_ranks(plan, out, opened(args.lines, MPI.COMM_WORLD.Get_rank()))
     code = Exit.FAILED if facts["failed"] else Exit.OK
     if directory:
         return code
@@ -181,7 +190,8 @@ def _launch(size: int, args: argparse.Namespace, out) -> tuple[int, dict]:
     words = [*args.collectives, "--seed", str(args.seed), "--timeout", str(args.timeout)]
     words += ["--algorithm", args.algorithm] if args.algorithm else []
     words += ["--full"] * args.full
-    with tempfile.TemporaryDirectory(prefix="mpicoll-check-") as name:
+    words += ["--lines", os.path.abspath(args.lines)] if args.lines else []
+    with tempfile.TemporaryDirectory(prefix="mpicoll-check-", dir=common_directory()) as name:
         directory, started = Path(name), time.monotonic()
         try:
             outcome = supervise(
@@ -228,6 +238,6 @@ def _write(args: argparse.Namespace, facts: list[dict], code: int) -> None:
         print(text)
         return
     try:
-        Path(args.json).write_text(text + "\n", encoding="utf-8")
+        write_text(args.json, text + "\n")
     except OSError as error:
         raise CommandError(f"cannot write {args.json}: {error.strerror}") from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from mpicoll.bench.sizes import size_text
 from mpicoll.bench.tuning import table_from
 from mpicoll.commands import CommandError, Exit, bench
 from mpicoll.commands.bench_request import check
+from mpicoll.files import FileError, read_json
 from mpicoll.launch.command import cores, started_by_launcher
 from mpicoll.registry import collectives
 
@@ -35,6 +35,9 @@ where another launcher starts the ranks, measure first:
   srun -n 64 mpicoll bench collectives --algorithm all --no-floor --json here.json
   mpicoll tune --from here.json -o table.json
 """
+
+#: A row of a benchmark has about 800 bytes.
+MOST_BYTES = 256 << 20
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -120,11 +123,9 @@ def _show(line: str) -> None:
 
 def _read(name: str) -> dict:
     try:
-        facts = json.loads(Path(name).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise CommandError(f"cannot read {name}: {error.strerror}") from None
-    except ValueError as error:
-        raise CommandError(f"{name} is no result of mpicoll bench: {error}") from None
+        facts = read_json(name, "result of mpicoll bench", MOST_BYTES)
+    except FileError as error:
+        raise CommandError(str(error)) from None
     if not isinstance(facts, dict) or facts.get("format") != FORMAT or "rows" not in facts:
         raise CommandError(f"{name} is no result of mpicoll bench --json")
     return facts

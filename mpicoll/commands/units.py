@@ -6,11 +6,14 @@ import json
 import re
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from mpicoll.commands import CommandError
+from mpicoll.commands import CommandError, Exit
+from mpicoll.files import Lines, write_text
 
-__all__ = ["Progress", "parse_bytes", "parse_parameters", "show_bytes", "show_seconds", "table"]
-__all__ += ["write_json"]
+__all__ = ["Kept", "Progress", "opened", "parse_bytes", "parse_parameters", "show_bytes"]
+__all__ += ["show_seconds", "table", "write_json"]
 
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
@@ -87,10 +90,40 @@ def write_json(path: str, data: object) -> None:
         print(text)
         return
     try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
+        write_text(path, text + "\n")
     except OSError as error:
         raise CommandError(f"cannot write {path}: {error.strerror}") from None
+
+
+class Kept:
+    """A file to which results are added as they come, `mpicoll.files.Lines` for a command."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        with self._complaining():
+            self._lines = Lines(path)
+
+    def __call__(self, record: object) -> None:
+        """Add a result; CommandError if the file cannot take it, which keeps those before."""
+        with self._complaining():
+            self._lines.add(record)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._lines.close()
+
+    @contextmanager
+    def _complaining(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            message = f"cannot write {self.path}: {error.strerror}"
+            raise CommandError(message, Exit.ENVIRONMENT) from None
+
+
+def opened(path: str | None, rank: int) -> Kept | None:
+    """The file that ``--lines`` names, which only rank 0 writes."""
+    return None if path is None or rank else Kept(path)
 
 
 class Progress:

@@ -31,6 +31,8 @@ RANK_VARIABLES = {
 
 # How long a failed rank waits for its parent to end the job before it ends the job itself.
 PATIENCE = 10.0
+# The file by which a parent asks ranks on other hosts where they are.
+ASK = "ask"
 TIMEOUT_STATUS = 124
 
 # The files that a program's stack begins in.
@@ -92,7 +94,11 @@ class _Report:
         self._fatal = open(self._base + ".fatal", "w")
         faulthandler.register(signal.SIGUSR1, file=self._stack, all_threads=True)
         faulthandler.enable(file=self._fatal, all_threads=True)
-        self._facts = {"pid": os.getpid(), "thread": threading.main_thread().ident}
+        self._facts = {
+            "pid": os.getpid(),
+            "thread": threading.main_thread().ident,
+            "host": os.uname().nodename,
+        }
         self.write("running")
 
     def write(self, state: str, code: int = 0, message: str = "", text: str = "") -> None:
@@ -118,6 +124,18 @@ def _end_with(parent: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
+def _obey(directory: str) -> None:
+    """On another host than the parent: give the stack when asked for it, die with the directory."""
+    asked = False
+    while True:
+        time.sleep(0.5)
+        if not os.path.isdir(directory):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if not asked and os.path.exists(os.path.join(directory, ASK)):
+            asked = True
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+
 def run_program(program: list[str]) -> None:
     """Run ``[script.py, ...]`` or ``["-m", module, ...]`` as Python itself would."""
     if program[0] == "-m":
@@ -141,12 +159,16 @@ def exit_code(error: SystemExit) -> int:
 def main() -> None:
     """Run ``[options] -- (script.py | -m module) args``.
 
-    Options: ``--report DIR`` for a parent, ``--parent PID`` to end with it, ``--limit SECONDS`` to
-    end at the latest, ``--all-output`` to let ranks above 0 print at once.
+    Options: ``--report DIR`` for a parent, ``--parent HOST:PID`` to end with it,
+    ``--limit SECONDS`` to end at the latest, ``--all-output`` to let ranks above 0 print at once.
+    Where a rank cannot see the parent's directory, as on another host, it has no parent.
     """
     split = sys.argv.index("--")
     options, program = sys.argv[1:split], sys.argv[split + 1 :]
     directory = options[options.index("--report") + 1] if "--report" in options else None
+    if directory and not os.path.isdir(directory):
+        os.environ.pop("MPICOLL_REPORT", None)
+        directory = None
     rank = launched_rank()
     if rank is None and directory:
         from mpi4py import MPI
@@ -156,9 +178,11 @@ def main() -> None:
     if directory:
         os.environ["MPICOLL_REPORT"] = directory
         report = _Report(directory, rank or 0, bool(rank) and "--all-output" not in options)
-    if "--parent" in options:
-        parent = int(options[options.index("--parent") + 1])
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    if "--parent" in options and directory:
+        host, _, parent = options[options.index("--parent") + 1].rpartition(":")
+        near = host == os.uname().nodename
+        watch = (_end_with, (int(parent),)) if near else (_obey, (directory,))
+        threading.Thread(target=watch[0], args=watch[1], daemon=True).start()
     if "--limit" in options:
         # The last resort, for ranks in which the thread above cannot run.
         limit = float(options[options.index("--limit") + 1])

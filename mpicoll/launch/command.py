@@ -14,6 +14,8 @@ __all__ = ["Placement", "check_world", "cores", "mpiexec_command", "started_by_l
 
 # What a launcher tells its ranks: left in place, it would make a nested mpiexec join that job.
 JOB_VARIABLES = ("PMI_", "PMIX_", "PRTE_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "MPI_LOCAL")
+#: A process's rank and the number of processes, as srun calls them.
+STEP = ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS")
 SETTINGS = ("PRTE_MCA_", "PMIX_MCA_")
 
 
@@ -30,6 +32,10 @@ def started_by_launcher() -> Placement | None:
     """Tell how mpiexec or srun started this process, without importing MPI; None if neither did."""
     for rank_name, (size_name, launcher) in RANK_VARIABLES.items():
         if rank_name in os.environ and size_name in os.environ:
+            # srun sets the variables of MPICH's launcher too, where it speaks pmi2.
+            ours = [os.environ.get(name) for name in (rank_name, size_name)]
+            if ours == [os.environ.get(name) for name in STEP]:
+                launcher = "srun"
             return Placement(launcher, launched_rank() or 0, int(os.environ[size_name]))
     return None
 

@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from mpicoll.launch.child import ASK
 from mpicoll.launch.processes import alive
 from mpicoll.launch.stacks import describe, group, parse_dump, ranks_text
 
@@ -41,11 +42,22 @@ class RankReport:
     output: str = ""
     pid: int = 0
     thread: int = 0
+    host: str = ""
 
     @property
     def failed(self) -> bool:
         """Whether this rank ended badly by itself."""
         return self.state in {"failed", "exited", "gone"}
+
+    @property
+    def here(self) -> bool:
+        """Whether its process is one of this host."""
+        return self.host == os.uname().nodename
+
+    @property
+    def ended(self) -> bool:
+        """Whether its process has ended, as far as can be seen from this host."""
+        return self.here and not alive(self.pid)
 
 
 @dataclass
@@ -81,9 +93,12 @@ def gather(directory: Path, n: int) -> list[RankReport]:
 
 def ask_places(directory: Path, ranks: list[RankReport], patience: float = 2.0) -> None:
     """Make the running ranks write their stacks, and fill in ``place`` for every rank."""
-    waiting = [r for r in ranks if r.state == "running" and alive(r.pid)]
+    waiting = [r for r in ranks if r.state == "running" and not r.ended]
     for report in waiting:
-        os.kill(report.pid, signal.SIGUSR1)
+        if report.here:
+            os.kill(report.pid, signal.SIGUSR1)
+        else:
+            (directory / ASK).touch()
     deadline = time.monotonic() + patience
     stacks: dict[int, str] = {}
     while len(stacks) < len(waiting) and time.monotonic() < deadline:
@@ -95,7 +110,7 @@ def ask_places(directory: Path, ranks: list[RankReport], patience: float = 2.0) 
     for report in ranks:
         if report.state == "finished":
             report.place = "past its last line" + (
-                ", waiting in MPI_Finalize" if alive(report.pid) else ""
+                "" if report.ended else ", waiting in MPI_Finalize"
             )
         elif report.state == "absent":
             report.place = "not started"
@@ -109,8 +124,9 @@ def mark_gone(directory: Path, ranks: list[RankReport], status: int, said: str) 
     ``status`` is the launcher's exit status and ``said`` its output, which names the process
     that ended first.
     """
-    gone = [r for r in ranks if r.state == "running" and not alive(r.pid)]
-    culprits = {int(pid) for pid in CULPRIT.findall(said)} & {r.pid for r in gone}
+    named = {int(pid) for pid in CULPRIT.findall(said)}
+    gone = [r for r in ranks if r.state == "running" and (r.ended or _named(r, named, said))]
+    culprits = named & {r.pid for r in gone}
     by_signal = SIGNAL.search(said)
     for report in gone:
         fatal = (directory / f"rank-{report.rank}.fatal").read_text()
@@ -129,6 +145,11 @@ def mark_gone(directory: Path, ranks: list[RankReport], status: int, said: str) 
             report.message = f"killed by signal {number} ({name}), as mpiexec says"
         else:
             report.message = "ended in mid-program (killed, os._exit or MPI Abort)"
+
+
+def _named(report: RankReport, pids: set[int], said: str) -> bool:
+    """Whether mpiexec says that a process of another host has ended badly."""
+    return not report.here and report.pid in pids and report.host in said
 
 
 def _places(ranks: list[RankReport], verb: str) -> list[str]:

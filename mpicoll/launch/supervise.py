@@ -21,7 +21,8 @@ from typing import IO
 from mpicoll.launch import child
 from mpicoll.launch.command import clean_environment, mpiexec_command
 from mpicoll.launch.library import find_launcher, find_library
-from mpicoll.launch.processes import alive, end_tree, remove_orphaned_segments
+from mpicoll.launch.place import common_directory
+from mpicoll.launch.processes import end_tree, remove_orphaned_segments
 from mpicoll.launch.report import (
     Outcome,
     RankReport,
@@ -120,10 +121,10 @@ def run(
     """
     launcher = find_launcher(find_library())
     # Not `with TemporaryDirectory`: a name that outlives no one is all that is needed.
-    reports = Path(tempfile.mkdtemp(prefix="mpicoll-"))
+    reports = Path(tempfile.mkdtemp(prefix="mpicoll-", dir=common_directory()))
     try:
         program = [sys.executable, child.__file__, "--report", str(reports)]
-        program += ["--parent", str(os.getpid())]
+        program += ["--parent", f"{os.uname().nodename}:{os.getpid()}"]
         program += ["--limit", str(timeout + 60)] if math.isfinite(timeout) else []
         program += ["--all-output"] * all_output + ["--", *argv]
         command, added = mpiexec_command(n, program, launcher)
@@ -173,7 +174,7 @@ def _supervise(
                 output.drain(TICK)
                 output.hush()  # what mpiexec says about being ended by us is no news
         finally:
-            pids = [r.pid for r in ranks or gather(reports, n) if r.pid]
+            pids = [r.pid for r in ranks or gather(reports, n) if r.pid and r.here]
             end_tree(process, f"MPICOLL_REPORT={reports}", pids, LAUNCHER_PATIENCE)
             if process.returncode:
                 remove_orphaned_segments(clock)
@@ -231,9 +232,9 @@ def _watch(
         if give_up is None:
             if states := {r.state for r in ranks if r.failed}:
                 give_up = now + min(GRACE[state] for state in states)
-            elif any(r.state == "running" and not alive(r.pid) for r in ranks):
+            elif any(r.state == "running" and r.ended for r in ranks):
                 give_up = now + LAUNCHER_PATIENCE
-            elif all(r.state == "finished" and not alive(r.pid) for r in ranks):
+            elif all(r.state == "finished" and r.ended for r in ranks):
                 # mpiexec waits for whatever else they started and left behind.
                 give_up = now + LAUNCHER_PATIENCE
         elif now > give_up or all(r.state == "failed" for r in ranks):

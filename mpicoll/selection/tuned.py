@@ -11,10 +11,10 @@ of the whole collective, null in the last entry. Other calls are decided by the 
 
 from __future__ import annotations
 
-import json
 import os
 from functools import lru_cache
 
+from mpicoll.files import FileError, read_json
 from mpicoll.registry import find
 
 __all__ = ["FORMAT", "Table", "TuningError", "load"]
@@ -83,14 +83,7 @@ def load(path: str | os.PathLike[str]) -> Table:
 @lru_cache(maxsize=16)
 def _load(path: str) -> Table:
     try:
-        with open(path, "rb") as file:
-            text = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise TuningError(f"cannot read the tuning table {path}: {error.strerror}") from None
-    if len(text) > MOST_BYTES:
-        raise TuningError(f"{path} is longer than {MOST_BYTES} bytes: this is no tuning table")
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise TuningError(f"{path} is no tuning table: {error}") from None
+        data = read_json(path, "tuning table", MOST_BYTES)
+    except FileError as error:
+        raise TuningError(str(error)) from None
     return Table(os.path.basename(path), data)

@@ -4,7 +4,7 @@
 # Runs as process 1 of a PID namespace, in a network and a mount namespace of its own, so that all
 # of it (processes, links, mounts) is gone as soon as this script ends, however it ends: it does
 # when its standard input is closed. Each host is a process that holds namespaces for the network,
-# the host name, System V memory and mounts (its own /dev/shm). Says "ready" when all are there.
+# the host name, System V memory and mounts (its own /dev/shm, /mnt/tmp). Says "ready" when all are there.
 set -euo pipefail
 rate=$1
 shift
@@ -18,6 +18,7 @@ for i in "${!slots[@]}"; do
   echo "h$((i + 1)):${slots[i]}" >>/mnt/hosts.mpich
   echo "h$((i + 1)) slots=${slots[i]}" >>/mnt/hosts.openmpi
 done
+mkdir /mnt/tmp
 mount --bind /mnt/names /etc/hosts
 
 limit() { # the token bucket of a device, in its namespace
@@ -32,7 +33,7 @@ ip link set br0 up
 for i in "${!slots[@]}"; do
   name=h$((i + 1))
   unshare --net --uts --ipc --mount bash -c "
-    hostname $name && mount -t tmpfs tmpfs /dev/shm && echo \$\$ >/mnt/$name.new &&
+    hostname $name && mount -t tmpfs tmpfs /dev/shm && mount -t tmpfs tmpfs /mnt/tmp && echo \$\$ >/mnt/$name.new &&
       mv /mnt/$name.new /mnt/$name && exec sleep infinity" </dev/null &
   until [ -e "/mnt/$name" ]; do
     kill -0 $! || exit 1

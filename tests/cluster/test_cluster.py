@@ -104,8 +104,28 @@ def test_the_rate_is_a_limit(possible, program, tmp_path):
 def test_a_program_that_hangs_ends_at_its_deadline(pair, program):
     done = pair.run(4, program(HANG), timeout=5)
     assert done.returncode == 124
-    assert "all 4 ranks were ended" in done.stderr and "recv" in done.stderr
+    assert "all 4 ranks were ended" in done.stderr
+    assert "ranks 0-3 are at" in done.stderr and "program.py:3" in done.stderr
     assert not pair.processes()
+
+
+FAIL = """
+from mpi4py import MPI
+if MPI.COMM_WORLD.rank == 3:
+    raise ArithmeticError("on the other host")
+MPI.COMM_WORLD.Barrier()
+"""
+
+
+@pytest.mark.parametrize("place", ["/tmp", "/mnt/tmp"], ids=["shared", "not shared"])
+def test_a_failure_on_another_host_ends_all(possible, program, place):
+    with Cluster(2, 2, env={"TMPDIR": place}) as cluster:
+        done = cluster.run(4, program(FAIL), timeout=TIMEOUT)
+        assert done.returncode == 1
+        said = done.stdout + done.stderr
+        assert "ArithmeticError: on the other host" in said and "rank 3" in said
+        assert not cluster.processes()
+        assert cluster.call(["ls", "/mnt/tmp"], timeout=60).stdout == ""
 
 
 def test_a_command_that_does_not_end_is_ended(pair):

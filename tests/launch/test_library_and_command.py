@@ -6,8 +6,14 @@ import sys
 import pytest
 
 from mpicoll.launch import LaunchError
-from mpicoll.launch.command import check_world, mpiexec_command, started_by_launcher
+from mpicoll.launch.command import (
+    check_world,
+    clean_environment,
+    mpiexec_command,
+    started_by_launcher,
+)
 from mpicoll.launch.library import Launcher, Library, find_launcher, find_library, vendor_of
+from mpicoll.launch.place import common_directory
 
 MPICH = Library("mpich", "5.0.2", (4, 1), "/nowhere/lib/libmpi.so.12", "MPICH")
 OPENMPI = Launcher("/opt/bin/mpiexec", "openmpi", "5.0.11")
@@ -158,6 +164,45 @@ def test_singletons_under_srun(plain_environment):
     check_world(4)
     with pytest.raises(LaunchError, match=r"srun started 4 processes.*--mpi=pmix"):
         check_world(1)
+
+
+def test_srun_that_speaks_pmi2_is_no_mpiexec(plain_environment):
+    for name, value in (("PMI_RANK", "2"), ("PMI_SIZE", "4"), ("SLURM_PROCID", "2")):
+        plain_environment(name, value)
+    plain_environment("SLURM_STEP_NUM_TASKS", "4")
+    assert started_by_launcher().launcher == "srun"
+    plain_environment("SLURM_STEP_NUM_TASKS", "2")  # of mpiexec's helpers, one on each node
+    assert started_by_launcher().launcher == "mpiexec"
+
+
+def test_the_user_s_settings_are_kept_outside_a_job(plain_environment):
+    plain_environment("PRTE_MCA_plm_ssh_agent", "rsh")
+    plain_environment("PMIX_SERVER", "x")
+    assert clean_environment()["PRTE_MCA_plm_ssh_agent"] == "rsh"
+    assert "PMIX_SERVER" not in clean_environment()
+    plain_environment("PMI_RANK", "0")
+    plain_environment("PMI_SIZE", "2")
+    assert "PRTE_MCA_plm_ssh_agent" not in clean_environment()
+
+
+def test_reports_go_where_all_hosts_see_them(plain_environment, tmp_path, monkeypatch):
+    monkeypatch.delenv("PBS_NODEFILE", raising=False)
+    monkeypatch.delenv("MPICOLL_TMPDIR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert common_directory() is None
+    plain_environment("SLURM_JOB_NUM_NODES", "1")
+    assert common_directory() is None
+    plain_environment("SLURM_JOB_NUM_NODES", "2")
+    assert common_directory() == str(tmp_path)
+    monkeypatch.delenv("SLURM_JOB_NUM_NODES")
+    (tmp_path / "nodes").write_text("a\na\nb\n")
+    plain_environment("PBS_NODEFILE", str(tmp_path / "nodes"))
+    assert common_directory() == str(tmp_path)
+    plain_environment("MPICOLL_TMPDIR", "/")
+    assert common_directory() == "/"
+    plain_environment("MPICOLL_TMPDIR", "/nonexistent")
+    with pytest.raises(LaunchError, match="MPICOLL_TMPDIR names '/nonexistent'"):
+        common_directory()
 
 
 def test_singletons_under_the_wrong_mpiexec(plain_environment):
