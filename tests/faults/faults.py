@@ -1,7 +1,7 @@
 """Faults, and what becomes of a job that has one; `python tests/faults/faults.py` prints a table.
 
-Each fault is caused while 4 ranks are in the middle of collectives, on this host and, where
-namespaces are allowed, on a cluster of two hosts, where the culprit is on the other one.
+Each fault is caused while 4 ranks are in the middle of collectives, on a cluster of one host and of
+two, where the culprit is on the other one.
 """
 
 from __future__ import annotations
@@ -11,22 +11,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
 from cluster import Cluster, unavailable
 
-from mpicoll.launch.processes import SEGMENTS
-
-__all__ = ["FAULTS", "HOSTS", "Seen", "cause", "cluster_or_none"]
+__all__ = ["FAULTS", "SHAPES", "Seen", "cause"]
 
 HERE = Path(__file__).resolve().parent
 RANKS = 4
 #: How long a job may take by itself, and how long it may then take to end.
 DEADLINE, ENDING = 20, 40
-HOSTS = ("one host", "two hosts")
+SHAPES = {"one host": (1, 4), "two hosts": (2, 2)}
 
 
 class Fault(NamedTuple):
@@ -34,7 +31,7 @@ class Fault(NamedTuple):
 
     status: tuple[int, ...]
     words: tuple[str, ...]
-    where: tuple[str, ...] = HOSTS
+    where: tuple[str, ...] = tuple(SHAPES)
 
 
 FAULTS = {
@@ -56,31 +53,15 @@ class Seen(NamedTuple):
     files: list[str]
 
 
-@contextmanager
-def cluster_or_none(where: str):
-    """The hosts: a cluster, or None for this host."""
-    if where == "one host":
-        yield None
-        return
-    with Cluster(2, 2) as cluster:
-        yield cluster
-
-
-def cause(fault: str, cluster: Cluster | None, folder: Path) -> Seen:
+def cause(fault: str, cluster: Cluster, folder: Path) -> Seen:
     """Start a job, let it have the fault, and look at its end."""
     (folder / "tmp").mkdir()
     started, mark = folder / "started", f"MPICOLL_FAULT={folder}"
     command = [sys.executable, "-m", "mpicoll", "run", "-n", str(RANKS), "--timeout"]
     command += [str(DEADLINE), str(HERE / "program.py"), fault, str(started)]
     name, _, value = mark.partition("=")
-    env = {**(cluster.environment if cluster else os.environ), name: value}
-    env["TMPDIR"] = str(folder / "tmp")
-    options = {"env": env, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    memory = set(os.listdir("/dev/shm"))
-    if cluster:
-        process = cluster.popen(command, **options)
-    else:
-        process = subprocess.Popen(command, **options)
+    env = {**cluster.environment, name: value, "TMPDIR": str(folder / "tmp")}
+    process = cluster.popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     since = time.monotonic()
     while not started.exists() and process.poll() is None and time.monotonic() - since < 120:
         time.sleep(0.02)
@@ -90,14 +71,14 @@ def cause(fault: str, cluster: Cluster | None, folder: Path) -> Seen:
     try:
         report, _ = process.communicate(timeout=DEADLINE + ENDING)
     except subprocess.TimeoutExpired:
-        process.kill()
-        report = "the job did not end"
+        cluster.end_all()
+        report = "the job did not end: " + process.communicate()[0]
     seconds = time.monotonic() - since - (1 if fault in ("kill", "stop") else 0)
     processes = _left(mark)
     files = os.listdir(folder / "tmp")
-    files += [f for f in set(os.listdir("/dev/shm")) - memory if f.startswith(SEGMENTS)]
-    if cluster:
-        cluster.end_all()
+    for host in cluster.names:
+        files += cluster.call(["ls", "/dev/shm"], host=host, timeout=ENDING).stdout.split()
+    cluster.end_all()
     return Seen(process.returncode, report, seconds, processes, files)
 
 
@@ -120,12 +101,12 @@ def _left(mark: str, patience: float = 10) -> list[str]:
 
 def main() -> None:
     """Print the table."""
+    if reason := unavailable():
+        sys.exit(f"faults.py: {reason}")
     print("| fault | where | seen | status | seconds until all had ended |\n|---|---|---|---|---|")
     for fault, expected in FAULTS.items():
         for where in expected.where:
-            if where == "two hosts" and unavailable():
-                continue
-            with cluster_or_none(where) as cluster, tempfile.TemporaryDirectory() as folder:
+            with Cluster(*SHAPES[where]) as cluster, tempfile.TemporaryDirectory() as folder:
                 seen = cause(fault, cluster, Path(folder))
             said = next((line for line in seen.report.splitlines() if "mpicoll: " in line), "")
             said = said.removeprefix("mpicoll: ")

@@ -9,7 +9,7 @@ import time
 
 import pytest
 from cluster import Cluster, unavailable
-from faults import FAULTS, cause, cluster_or_none
+from faults import FAULTS, SHAPES, cause
 
 #: Faults that wait for the deadline, or that others show as well, are for `make faults`.
 SHORT = {("kill", "one host"), ("object operation", "one host"), ("kill", "two hosts")}
@@ -24,9 +24,9 @@ SHORT = {("kill", "one host"), ("object operation", "one host"), ("kill", "two h
     ],
 )
 def test_all_ranks_end_and_the_culprit_is_named(tmp_path, fault, where):
-    if where == "two hosts" and (reason := unavailable()):
+    if reason := unavailable():
         pytest.skip(reason)
-    with cluster_or_none(where) as cluster:
+    with Cluster(*SHAPES[where]) as cluster:
         seen = cause(fault, cluster, tmp_path)
     expected = FAULTS[fault]
     assert seen.status in expected.status, seen.report
