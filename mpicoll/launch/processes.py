@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["alive", "descendants", "end_tree", "files_in_use", "remove_orphaned_segments"]
+__all__ = [
+    "FirstEnd",
+    "alive",
+    "descendants",
+    "end_tree",
+    "files_in_use",
+    "remove_orphaned_segments",
+]
 
 PROC = Path("/proc")
 MEMORY = Path("/dev/shm")
@@ -35,6 +43,39 @@ def alive(pid: int) -> bool:
         return False
     facts = _parent_and_state(pid)
     return facts is None or facts[1] not in "ZX"
+
+
+class FirstEnd:
+    """Which of some processes, no children of this one, ended first; needs Linux."""
+
+    def __init__(self) -> None:
+        self._files: dict[int, int] = {}
+        self.first: set[int] = set()
+
+    def watch(self, pid: int) -> None:
+        """Look at a process from now on."""
+        if pid in self._files or not hasattr(os, "pidfd_open"):
+            return
+        try:
+            self._files[pid] = os.pidfd_open(pid)
+        except OSError:  # it has ended, or the kernel is too old
+            self.first = self.first or ({pid} if not alive(pid) else set())
+
+    @property
+    def files(self) -> list[int]:
+        """What `select` is to wait for as well, until one has ended."""
+        return [] if self.first else list(self._files.values())
+
+    def look(self) -> None:
+        """See whether one has ended; several in `first` have ended at about the same time."""
+        if not self.first and self._files:
+            ready = set(select.select(self.files, [], [], 0)[0])
+            self.first = {pid for pid, file in self._files.items() if file in ready}
+
+    def close(self) -> None:
+        """Let the processes go."""
+        for file in self._files.values():
+            os.close(file)
 
 
 def descendants(root: int, deep: bool = True) -> set[int]:

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import time
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ __all__ = ["Outcome", "RankReport", "failure_text", "gather", "mark_gone", "time
 # "... PID 12 RUNNING AT ..." (MPICH), "process rank 1 with PID 12 on node ..." (Open MPI)
 CULPRIT = re.compile(r"\bPID (\d+)\b")
 SIGNAL = re.compile(r"\(signal (\d+)\)|on\s+signal (\d+)")
+ABORTED = re.compile(r"called MPI_Abort|MPI_ABORT was invoked")
 TAIL = 20
 
 
@@ -118,16 +120,21 @@ def ask_places(directory: Path, ranks: list[RankReport], patience: float = 2.0) 
             report.place = stacks.get(report.rank, "silent when asked for its place (stopped?)")
 
 
-def mark_gone(directory: Path, ranks: list[RankReport], status: int, said: str) -> None:
+def mark_gone(
+    directory: Path, ranks: list[RankReport], status: int, said: str, first: Set[int] = frozenset()
+) -> None:
     """Turn running ranks whose process has ended into "gone", and say why as far as known.
 
-    ``status`` is the launcher's exit status and ``said`` its output, which names the process
-    that ended first.
+    ``status`` is the launcher's exit status and ``said`` its output, which names a process that
+    ended badly: maybe one that it killed itself. ``first`` are those that were seen to end first.
     """
     named = {int(pid) for pid in CULPRIT.findall(said)}
     gone = [r for r in ranks if r.state == "running" and (r.ended or _named(r, named, said))]
     culprits = named & {r.pid for r in gone}
     by_signal = SIGNAL.search(said)
+    # After MPI's Abort, whoever called it may be the last to end.
+    if len(first) == 1 and first <= {r.pid for r in gone} and not ABORTED.search(said):
+        culprits = set(first)
     for report in gone:
         fatal = (directory / f"rank-{report.rank}.fatal").read_text()
         if not fatal and culprits and report.pid not in culprits:
@@ -138,7 +145,7 @@ def mark_gone(directory: Path, ranks: list[RankReport], status: int, said: str) 
             what = fatal.splitlines()[0]
             report.traceback = f"{what}\n  at {describe(parse_dump(fatal))}"
         report.code = status or 1
-        if by_signal and report.pid in culprits:
+        if by_signal and report.pid in culprits & named:
             number = int(by_signal[1] or by_signal[2])
             report.code = 128 + number
             name = signal.Signals(number).name

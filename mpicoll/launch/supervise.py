@@ -22,7 +22,7 @@ from mpicoll.launch import child
 from mpicoll.launch.command import clean_environment, mpiexec_command
 from mpicoll.launch.library import find_launcher, find_library
 from mpicoll.launch.place import common_directory
-from mpicoll.launch.processes import end_tree, remove_orphaned_segments
+from mpicoll.launch.processes import FirstEnd, end_tree, remove_orphaned_segments
 from mpicoll.launch.report import (
     Outcome,
     RankReport,
@@ -56,9 +56,12 @@ class _Output:
         self._line = ""
         os.set_blocking(pipe.fileno(), False)
 
-    def pump(self, seconds: float) -> bool:
-        """Pass on what arrives within ``seconds``; False once the other end has closed."""
-        if not select.select([self._pipe], [], [], seconds)[0]:
+    def pump(self, seconds: float, files: Sequence[int] = ()) -> bool:
+        """Pass on what arrives within ``seconds``; False once the other end has closed.
+
+        Returns early when one of ``files`` can be read.
+        """
+        if self._pipe not in select.select([self._pipe, *files], [], [], seconds)[0]:
             return True
         data = os.read(self._pipe.fileno(), 1 << 16)
         text = self._decoder.decode(data, final=not data)
@@ -163,17 +166,19 @@ def _supervise(
         start_new_session=True,
     )
     ranks: list[RankReport] = []
+    ends = FirstEnd()
     clock = time.time()
     with process.stdout:
         try:
             output = _Output(process.stdout, echo, on_line)
-            verdict, ranks = _watch(process, output, reports, n, started + timeout)
+            verdict, ranks = _watch(process, output, reports, n, started + timeout, ends)
             seconds = time.monotonic() - started
             if verdict != "ended":
                 ask_places(reports, ranks)
                 output.drain(TICK)
                 output.hush()  # what mpiexec says about being ended by us is no news
         finally:
+            ends.close()
             pids = [r.pid for r in ranks or gather(reports, n) if r.pid and r.here]
             end_tree(process, f"MPICOLL_REPORT={reports}", pids, LAUNCHER_PATIENCE)
             if process.returncode:
@@ -183,7 +188,7 @@ def _supervise(
     status = 0 if verdict == "finished" else status
     if verdict != "timeout":
         # A rank that was running when the others failed is not itself at fault.
-        mark_gone(reports, [r for r in ranks if not r.place], status, output.text)
+        mark_gone(reports, [r for r in ranks if not r.place], status, output.text, ends.first)
     for report in ranks:
         path = reports / f"rank-{report.rank}.out"
         report.output = path.read_text(errors="replace") if path.exists() else ""
@@ -208,6 +213,7 @@ def _watch(
     reports: Path,
     n: int,
     deadline: float,
+    ends: FirstEnd,
 ) -> tuple[str, list[RankReport]]:
     """Wait for the job, passing on its output.
 
@@ -218,13 +224,17 @@ def _watch(
     changed = None
     give_up = None
     while True:
-        if not output.pump(TICK):
+        if not output.pump(TICK, ends.files):
             time.sleep(TICK)
+        ends.look()
         # Before the files are read: what a rank wrote before the end is then certainly seen.
         ended = process.poll() is not None
         now = time.monotonic()
         if (stamp := reports.stat().st_mtime_ns) != changed or ended:
             changed, ranks = stamp, gather(reports, n)
+            for report in ranks:
+                if report.here and report.state == "running":
+                    ends.watch(report.pid)
         if ended:
             return "ended", ranks
         if now > deadline:
