@@ -39,7 +39,7 @@ class Buckets:
             begin, end = end, end + units.length(shapes[unit])
             self.places[unit] = slice(begin, end)
         self.mine, self.total = np.zeros(end), np.zeros(end)
-        self.requests = []
+        self.requests, self.arrived = [], 0
 
     def ready(self, unit, gradients):
         """Store the gradients of a unit; if its bucket is full, start summing it over the ranks."""
@@ -48,8 +48,8 @@ class Buckets:
             if bucket[-1] == unit:  # units come in order: the last one fills the bucket
                 place = slice(self.places[bucket[0]].start, self.places[unit].stop)
                 self.requests.append(self.group.Iallreduce(self.mine[place], self.total[place]))
-        for request in self.requests:
-            request.Test()  # moves messages along before the next layer is computed
+        # A test moves messages along before the next layer is computed.
+        self.arrived = sum(request.Test() for request in self.requests)
 
     def sums(self):
         """Wait for all buckets; the summed gradients by unit."""
@@ -60,11 +60,15 @@ class Buckets:
 
 
 def train(run, group, config, flat, batches):
-    """Train the parameters `flat` (a vector for every unit) in place: losses, last gradients."""
+    """Train the parameters `flat` (a vector for every unit) in place.
+
+    Gives the losses, the last gradients, and how many buckets had arrived on this rank in each step
+    when its backward pass was done.
+    """
     mistake, shapes = run.args.mistake, units.shapes(config)
     buckets = Buckets(group, shapes, run.args.bucket)
     optimizer = model.Adam(flat)
-    losses = []
+    losses, arrived = [], []
     for tokens, targets in batches:
         sequences = len(tokens)
         if mistake == "tail":
@@ -80,12 +84,13 @@ def train(run, group, config, flat, batches):
             buckets.ready,
             tied=mistake != "tied",
         )
+        arrived.append(buckets.arrived)
         summed = np.empty(1)
         group.Allreduce(np.array([loss]), summed)
         losses.append(summed[0])
         gradients = buckets.sums()
         optimizer.step(flat, gradients)
-    return losses, gradients
+    return losses, gradients, arrived
 
 
 def main(argv=None, comm=None):
@@ -106,7 +111,7 @@ def main(argv=None, comm=None):
     if run.args.mistake != "broadcast":
         for vector in flat.values():
             data.Bcast(vector)
-    losses, gradients = train(run, data, config, flat, batches)
+    losses, gradients, arrived = train(run, data, config, flat, batches)
 
     # The whole batch on one process, from rank 0's parameters.
     alone = units.initial(config, run.args.seed)
@@ -128,7 +133,9 @@ def main(argv=None, comm=None):
         steps * (buckets + 1),
     )
     run.say(f"loss {losses[0]:.4f} -> {losses[-1]:.4f}; M = {M} bytes in {buckets} buckets")
-    return run.finish(losses=losses, reference=expected, bytes=M)
+    early = np.mean(arrived) if arrived else 0
+    run.say(f"on rank 0, {early:.1f} of them had arrived when the backward pass was done")
+    return run.finish(losses=losses, reference=expected, bytes=M, arrived=arrived)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ import pytest
 def test_it_equals_one_process(execute, size):
     report = execute("data_parallel", "--batch", size + 3, "--steps", 4)
     assert report["losses"][-1] < report["losses"][0]
+    assert len(report["arrived"]) == 4
+    assert all(0 <= arrived <= 4 for arrived in report["arrived"])
     assert all(line["bytes"] == line["expected"] for line in report["traffic"])
 
 
