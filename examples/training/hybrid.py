@@ -37,8 +37,8 @@ from mpicoll.mesh import Mesh
 OPTIONS = {"length": 16, "width": 16, "heads": 4, "layers": 4, "batch": 16, "rate": 0.003}
 OPTIONS |= {"tensor": 2, "pipeline": 2, "expert": 4, "experts": 8, "k": 2, "capacity": 1.25}
 OPTIONS |= {"microbatches": 4, "timed": 0}
-LOSSES = 1e-10, "sums in another order, step after step"
-PARAMETERS = 1e-8, "sums in another order, step after step"
+LOSSES = 1e-12, common.ORDER
+PARAMETERS = 1e-11, common.ADAM
 
 
 def tensor_part(config, parameters, rank, size):
