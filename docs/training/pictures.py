@@ -6,6 +6,7 @@ make training-pictures ONLY=zero  those whose file name has the word
 A picture is a function that takes `report`, which runs a program and gives what it reports.
 """
 
+import importlib
 import json
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from mpicoll.launch.supervise import run
 
 HERE = Path(__file__).parent
 PROGRAMS = HERE.parents[1] / "examples" / "training"
+sys.path.insert(0, str(PROGRAMS))
 # The same file from the same numbers.
 matplotlib.rcParams |= {"svg.hashsalt": "mpicoll", "svg.fonttype": "none", "font.size": 9}
 
@@ -29,7 +31,7 @@ def report(n, program, *words, passes=True):
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "report.json"
         argv = [str(PROGRAMS / f"{program}.py"), "--json", str(file), *map(str, words)]
-        outcome = run(n, argv, timeout=600)
+        outcome = run(n, argv, timeout=1800)
         if not file.exists() or (passes and outcome.returncode):
             sys.exit(f"{program} on {n} ranks failed:\n{outcome.output}")
         return json.loads(file.read_text())
@@ -79,17 +81,34 @@ def volume():
     report(8, "volume", "--plot", HERE / "volume.svg")
 
 
+def pipeline():
+    """Gantt charts of both schedules: one step, with equal computation on all stages."""
+    return importlib.import_module("draw").gantt(report(4, "pipeline", "--pad", 20, "--steps", 2))
+
+
+def hybrid():
+    """Losses of both hybrids and of one process; some minutes on few cores."""
+    words = "--steps 200 --width 32 --length 32 --batch 16".split()
+    return importlib.import_module("draw").curves(report(8, "hybrid", *words))
+
+
 #: Every picture by its file name.
-PICTURES = {"zero-memory": zero, "losses": losses, "volume": volume}
+PICTURES = {
+    "zero-memory": zero,
+    "losses": losses,
+    "volume": volume,
+    "pipeline": pipeline,
+    "hybrid": hybrid,
+}
 
 
 def main():
     """Draw those whose names have the word that was given."""
     word = sys.argv[1] if len(sys.argv) > 1 else ""
-    for name, draw in PICTURES.items():
+    for name, picture in PICTURES.items():
         if word in name:
             file = HERE / f"{name}.svg"
-            figure = draw()
+            figure = picture()
             if figure is not None:
                 figure.savefig(file, metadata={"Date": None})
             print(f"{file.name}: {file.stat().st_size} bytes", flush=True)

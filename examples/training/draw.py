@@ -65,7 +65,8 @@ def curves(report):
         above.plot(losses, color="#c0392b", linewidth=1, label=f"{report['ranks']} ranks")
         above.set_title(f"{name}: loss (nats per character)", fontsize=8)
         above.legend(frameon=False)
-        below.semilogy([abs(a - b) / b or 1e-17 for a, b in zip(losses, single, strict=True)], ".")
+        apart = [abs(a - b) / b or 1e-17 for a, b in zip(losses, single, strict=True)]
+        below.semilogy(apart, color="#c0392b", linewidth=0.7)
         below.set_title("relative difference (1e-17: none)", fontsize=8)
         below.set_ylim(1e-18, 1e-6)
         below.set_xlabel("step")
