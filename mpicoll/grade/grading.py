@@ -18,22 +18,19 @@ from mpicoll.grade.failures import explain_failure, flows
 from mpicoll.grade.finding import Finding
 from mpicoll.grade.job import Answers, Job
 from mpicoll.grade.judge import Given, judge
-from mpicoll.grade.report import Check, Report
+from mpicoll.grade.report import Report
 from mpicoll.grade.speed import speed_check
 from mpicoll.grade.style import remarks
 from mpicoll.grade.submission import Submission
 from mpicoll.grade.validate import valid, valid_state
 from mpicoll.grade.values import inputs, output_shape
+from mpicoll.grade.verdicts import ENOUGH, verdicts
 from mpicoll.launch.library import vendor_of
 
 __all__ = ["Grader", "submission_of"]
 
 #: How late the late rank is.
 LATE = 0.05
-#: So many failed cases of a check are enough to explain it.
-ENOUGH = 2
-#: Looked at in every case.
-EVERYWHERE = ("input", "bits", "structure", "messages")
 
 
 def submission_of(exercise: Exercise, path: Path) -> Submission:
@@ -73,7 +70,7 @@ class Grader:
         run = _Run(self, path)
         try:
             run.all_cases()
-            checks = run.checks()
+            checks = verdicts(run)
         finally:
             run.close()
         seconds = time.monotonic() - started
@@ -236,45 +233,6 @@ class _Run:
             self.stopped.add(case.check)
         elif findings:
             self.epoch += 1  # messages may be left over
-
-    def checks(self) -> list[Check]:
-        """The verdicts."""
-        planned = {case.check for case in self.plan} | {"loads"}
-        planned |= set(self._everywhere())
-        planned |= {"speed"} if self.count["speed"] else set()
-        result = []
-        for name in CHECKS:
-            most = float(self.exercise.rubric.get(name, 0)) if name in planned else 0.0
-            findings, needs = self.findings[name], self.blocked_by(name)
-            note = self.notes.get(name, "")
-            if name not in planned:
-                status = "not applicable"
-            elif findings:
-                status = "failed"
-            elif needs:
-                status, note = "not run", f"needs {' and '.join(needs)}"
-            else:
-                status = "passed"
-            points = most if status == "passed" else 0.0
-            if status == "passed" and name in self.notes and name == "speed":
-                points = most * (0.5 if "half" in note else 1.0)
-            seen = self.count[name] or sum(self.count.values()) * (name in EVERYWHERE)
-            result.append(
-                Check(name, status, points, most, self.count[name], findings[:ENOUGH], note)
-            )
-            if status == "passed" and not seen:
-                result[-1].status, result[-1].points = "not run", 0.0
-        return result
-
-    def _everywhere(self) -> list[str]:
-        task = self.exercise.task
-        found = ["messages"]
-        if isinstance(task, Collective):
-            found += ["input"] if "recvbuf" in task.arguments else []
-            found += ["bits"] if task.name in ("allreduce", "allgather", "bcast") else []
-        if self.exercise.structure is not None:
-            found.append("structure")
-        return found
 
 
 def _library(text: str) -> str:
