@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 # What runs under mpiexec, and at which process counts.
 ON_RANKS = {"training": ("training/ranks", "2,3,4,8"), "mpi": ("mpi", "1,2,3,4,5,8")}
 PARTS = ["pure", "launch", "running", "check", "bench", "grade", "training", "cluster", "slurm"]
-PARTS += ["faults", "mpi"]
+PARTS += ["faults", "learn", "mpi"]
 # pytest's words: ours
 OUTCOMES = {
     "passed": "passed",

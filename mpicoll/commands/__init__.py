@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "emit": ("emit", "print an algorithm as a straight-line mpi4py program"),
     "cost": ("cost", "say what algorithms cost, as declared, as counted, and at least"),
     "simulate": ("simulate", "simulate an algorithm on a network, with its critical path"),
+    "learn": ("learn", "a course of exercises, with hints, checks and solutions"),
     "why": ("why", "say which algorithm a call gets, and why"),
 }
 

@@ -1,0 +1,25 @@
+"""Equal starts, sums of gradients and of sample counts in one vector, equal steps."""
+
+import numpy as np
+from mpi4py import MPI
+
+
+def allreduce(comm, vector):
+    """Given: the sum of all ranks' vectors, added in rank order on every rank."""
+    rank, size = comm.Get_rank(), comm.Get_size()
+    parts = np.empty((size, *vector.shape), vector.dtype)
+    parts[rank] = vector
+    others = [peer for peer in range(size) if peer != rank]
+    requests = [comm.Irecv(parts[peer], peer) for peer in others]
+    requests += [comm.Isend(vector, peer) for peer in others]
+    MPI.Request.Waitall(requests)
+    return parts.sum(axis=0)
+
+
+def data_parallel(comm, weights, inputs, targets, rate, steps):
+    """Train `weights` in place on all ranks' samples."""
+    weights[:] = allreduce(comm, weights if comm.Get_rank() == 0 else np.zeros_like(weights))
+    for _ in range(steps):
+        gradient = inputs.T @ (inputs @ weights - targets)
+        *total, samples = allreduce(comm, np.append(gradient, len(targets)))
+        weights -= rate * np.array(total) / samples

@@ -1,0 +1,6 @@
+"""What the grader demands of `ring_allreduce`."""
+
+from mpicoll.grade.standard import STANDARD
+
+ORDER = 208
+EXERCISE = STANDARD["ring_allreduce"]

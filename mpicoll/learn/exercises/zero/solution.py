@@ -1,0 +1,27 @@
+"""Reduce-scatter the gradients, update the own shard, allgather the parameters."""
+
+import numpy as np
+from mpi4py import MPI
+
+
+def alltoall(comm, blocks):
+    """Given: send blocks[p] to each rank p; return what they sent here, in rank order."""
+    rank, size = comm.Get_rank(), comm.Get_size()
+    blocks = np.ascontiguousarray(blocks)
+    arrived = np.empty_like(blocks)
+    arrived[rank] = blocks[rank]
+    others = [peer for peer in range(size) if peer != rank]
+    requests = [comm.Irecv(arrived[peer], peer) for peer in others]
+    requests += [comm.Isend(blocks[peer], peer) for peer in others]
+    MPI.Request.Waitall(requests)
+    return arrived
+
+
+def zero(comm, parameters, gradient, momentum, rate):
+    """Update `parameters` and this rank's shard of `momentum` in place."""
+    rank, size = comm.Get_rank(), comm.Get_size()
+    mean = alltoall(comm, gradient.reshape(size, -1)).mean(axis=0)
+    momentum *= 0.9
+    momentum += mean
+    shard = parameters.reshape(size, -1)[rank] - rate * momentum
+    parameters[:] = alltoall(comm, np.stack([shard] * size)).reshape(-1)
