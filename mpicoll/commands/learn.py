@@ -141,7 +141,9 @@ def _start(args: argparse.Namespace, speech: str) -> int:
     from mpicoll.learn.begin import begin
 
     lesson = _lesson(args.name)
-    folder = Path(args.directory or lesson.name)
+    # Who has just passed an exercise stands in its folder: the next one belongs beside it.
+    inside = Path("specification.py").exists() and Path.cwd().name in lessons()
+    folder = Path(args.directory or (f"../{lesson.name}" if inside else lesson.name))
     begin(lesson, folder, speech)
     progress.note(lesson.name, started=True, folder=str(folder.resolve()))
     print(say("started", speech, name=lesson.name, title=lesson.title(speech), folder=folder))

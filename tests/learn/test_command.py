@@ -57,6 +57,13 @@ def test_start_makes_a_folder_with_everything(capsys, own_state, name):
         assert f"mpicoll learn check {name}.py" in readme
 
 
+def test_the_next_exercise_is_beside_this_one(capsys, own_state, monkeypatch):
+    learn(capsys, "start", "gather")
+    monkeypatch.chdir(own_state / "work" / "gather")
+    assert learn(capsys, "start", "scatter")[0] == 0
+    assert (own_state / "work" / "scatter" / "scatter.py").exists()
+
+
 def test_start_never_overwrites(capsys, own_state):
     assert learn(capsys, "start", "gather")[0] == 0
     mine = own_state / "work" / "gather" / "gather.py"
