@@ -296,4 +296,5 @@ def script(main):
         traceback.print_exc()
         sys.stderr.flush()
         MPI.COMM_WORLD.Abort(1)
+        raise
     sys.exit(not report["passed"])

@@ -12,7 +12,6 @@ from collections import defaultdict
 import numpy as np
 from mpi4py import MPI
 
-import mpicoll
 from mpicoll.execution.message import read_message
 from mpicoll.execution.observe import observe, unobserve
 
@@ -121,7 +120,7 @@ class Group:
     def __init__(self, comm, name, traffic):
         self.comm, self.name, self.traffic = comm, name, traffic
         self.rank, self.size = comm.Get_rank(), comm.Get_size()
-        self.ours = isinstance(comm, mpicoll.Intracomm)
+        self.ours = hasattr(comm, "state")  # under `mpicoll run`, isinstance says yes to all
         if self.ours:
             traffic.watch(comm.state, name)
 

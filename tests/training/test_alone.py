@@ -34,6 +34,15 @@ def test_a_report_and_the_exit_status(tmp_path):
     assert not json.loads(file.read_text())["passed"]
 
 
+@pytest.mark.parametrize("words", [(), ("--native",)], ids=["ours", "native"])
+def test_under_mpicoll_run(words):
+    """All communicators are mpicoll's there, but for those that --native asks for."""
+    program = str(PROGRAMS / "linear_layers.py")
+    outcome = run(2, ["-m", "mpicoll", "run", program, "--steps", "2", *words], timeout=120)
+    assert outcome.returncode == 0, outcome.output
+    assert f"collectives of {'native' if words else 'mpicoll'}" in outcome.output
+
+
 @pytest.mark.parametrize("words", [("--mistake", "typing"), ("--steps", "many")])
 def test_wrong_arguments_are_said_once(words):
     outcome = started(2, "data_parallel", *words)
