@@ -38,6 +38,9 @@ demo: $(STAMP)  ## check every collective on 4 ranks against native MPI
 test: $(STAMP)  ## run all tests, on 1, 2, 3, 4, 5 and 8 ranks
 	$(BIN)/python tests/run.py $(TESTS)
 
+test-torch: .venv-torch/.installed  ## tests of the backend for torch, in an environment with PyTorch
+	.venv-torch/bin/python tests/run.py --only torch $(TESTS)
+
 check-full: $(STAMP)  ## the long form of the check, on 1, 2, 3, 4, 5 and 8 ranks
 	$(BIN)/mpicoll check -n 1,2,3,4,5,8 --full
 
@@ -80,7 +83,7 @@ env: $(STAMP)  ## make the environment and say how to enter it
 	@echo "enter it with: source $(BIN)/activate"
 
 clean:  ## remove the environments and caches
-	rm -rf .venv .venv-openmpi .venv-system .venv-lint .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-openmpi .venv-system .venv-lint .venv-torch .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A half-made environment must not look like a made one: start afresh, and stamp at the very end.
@@ -96,6 +99,13 @@ endef
 $(STAMP): pyproject.toml
 	$(make_venv)
 	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]"
+	@touch $@
+
+# On Linux this version has wheels for CPUs on PyTorch's index; elsewhere name one: TORCH=torch==...
+TORCH ?= torch==2.13.0
+.venv-torch/.installed: pyproject.toml
+	$(make_venv)
+	.venv-torch/bin/python -m pip install --quiet "$(TORCH)" expecttest --editable ".[mpich,test,torch]"
 	@touch $@
 
 .venv-lint/.installed: pyproject.toml

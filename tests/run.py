@@ -1,4 +1,4 @@
-"""Run all tests: mpi and training under mpiexec at several process counts, others in plain pytest.
+"""Run all tests: some under mpiexec at several process counts, the others in plain pytest.
 
 python tests/run.py                              everything
 python tests/run.py --only mpi -n 4 -k allreduce
@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 from mpicoll.launch import LaunchError
@@ -20,8 +21,10 @@ from mpicoll.launch.supervise import run
 ROOT = Path(__file__).parents[1]
 # What runs under mpiexec, and at which process counts.
 ON_RANKS = {"training": ("training/ranks", "2,3,4,8"), "mpi": ("mpi", "1,2,3,4,5,8")}
+ON_RANKS["torch"] = ("torch/ranks", "2,3,4")
 PARTS = ["pure", "launch", "running", "check", "bench", "grade", "training", "cluster", "slurm"]
 PARTS += ["faults", "learn", "mpi"]
+PARTS.append("torch")
 # pytest's words: ours
 OUTCOMES = {
     "passed": "passed",
@@ -83,6 +86,9 @@ def main() -> int:
     args = parser.parse_args()
     words = ["-q", "--color=no", *(["-k", args.k] if args.k else []), *args.rest]
     parts = args.only or PARTS
+    if "torch" in parts and find_spec("torch") is None:
+        print("--- torch: skipped, as PyTorch is not installed (make test-torch installs it)")
+        parts = [part for part in parts if part != "torch"]
     jobs = [(part, lambda part=part: run_plain(part, words)) for part in parts if part != "mpi"]
     for part, (folder, sizes) in ON_RANKS.items():
         if part in parts:

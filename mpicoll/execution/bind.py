@@ -44,6 +44,15 @@ class Bound:
         self.scratch_bytes = scratch_bytes
         self.idle = self.recent = False
 
+    @property
+    def bytes_sent(self) -> int:
+        """What one run sends to other ranks, and to itself by messages."""
+        return sum(
+            count * datatype.Get_size()
+            for _, _, sends, _ in self.rounds
+            for (_, count, datatype), _ in sends
+        )
+
     def free(self) -> None:
         """Give back the datatypes and the scratch memory; the plan must not run afterwards."""
         for item in self.keep:

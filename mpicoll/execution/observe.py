@@ -74,7 +74,7 @@ def _open() -> None:
         (State, "remember"): lambda remember: lambda state, shortcut, key: None,
         (State, "take"): _take,
         (State, "perform"): _perform,
-        (State, "start"): _start,
+        (State, "operation"): _operation,
         (State, "prepare"): _prepare,
         (Prequest, "Start"): _restart,
         (DetachedPrequest, "Start"): _restart,
@@ -132,12 +132,12 @@ def _perform(perform: Callable) -> Callable:
     return wrapped
 
 
-def _start(start: Callable) -> Callable:
-    def wrapped(state: State, call: Call, tag: int, name: str | None, more: dict) -> object:
+def _operation(make: Callable) -> Callable:
+    def wrapped(state: State, call: Call, tag: int, name: str | None, more: dict) -> Operation:
         event, watching = _event(state, "non-blocking", call, tag, name, more), list(_observers)
-        request = _watched(event, start, state, call, tag, name, more)
-        _at_end(request._operation, event, watching)
-        return request
+        operation = _watched(event, make, state, call, tag, name, more)
+        operation.at_end.append(lambda error: _ended(event, watching, error))
+        return operation
 
     return wrapped
 

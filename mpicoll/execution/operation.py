@@ -16,8 +16,12 @@ class Operation:
     """The rounds of one call on one rank, at some point of their way.
 
     The functions in `at_end` are called with the error of a round or None, by the thread that holds
-    `lock` and moves the operation; the error is raised to whoever waits.
+    `lock` and moves the operation; the error is raised to whoever waits. An `eager` operation is
+    moved all the time by the helper thread, if there is one. `requests` are the messages of the
+    round at `position`, receives first.
     """
+
+    eager = False
 
     def __init__(self, bound: Bound, channel: native.Intracomm, tag: int) -> None:
         self.bound, self.channel, self.tag = bound, channel, tag
@@ -26,8 +30,8 @@ class Operation:
         self.moved = 0.0
         self.error: BaseException | None = None
         self.complete = True
-        self._position = 0
-        self._requests: list[native.Request] = []
+        self.position = 0
+        self.requests: list[native.Request] = []
 
     def start(self) -> bool:
         """Post the first round and do what can be done at once; True if that was all.
@@ -36,7 +40,7 @@ class Operation:
         """
         self.complete = False
         self.error = None
-        self._position = 0
+        self.position = 0
         self._post()
         return self.advance()
 
@@ -45,15 +49,15 @@ class Operation:
         if self.complete:
             return True
         try:
-            while self._position < len(self.bound.rounds):
-                if self._requests:
+            while self.position < len(self.bound.rounds):
+                if self.requests:
                     if block:
-                        native.Request.Waitall(self._requests)
-                    elif not native.Request.Testall(self._requests):
+                        native.Request.Waitall(self.requests)
+                    elif not native.Request.Testall(self.requests):
                         return False
-                for call in self.bound.rounds[self._position].local:
+                for call in self.bound.rounds[self.position].local:
                     call()
-                self._position += 1
+                self.position += 1
                 self._post()
         except BaseException as error:  # whoever waits must see it, in whatever thread it was
             self.error = error
@@ -63,9 +67,9 @@ class Operation:
         return True
 
     def _post(self) -> None:
-        self._requests = []
-        if self._position < len(self.bound.rounds):
-            self._requests = self.posted(self._position)
+        self.requests = []
+        if self.position < len(self.bound.rounds):
+            self.requests = self.posted(self.position)
 
     def posted(self, position: int) -> list[native.Request]:
         """The messages of a round, on their way."""

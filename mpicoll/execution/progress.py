@@ -43,6 +43,7 @@ class Operation(Protocol):
 
     lock: threading.Lock
     moved: float
+    eager: bool
 
     def advance(self, block: bool = False) -> bool:
         """Do what can be done; True when the operation is complete."""
@@ -128,7 +129,9 @@ class Progress:
                 self._asleep = False
                 self._wake.clear()
                 idle = 0
-            overlap = self.mode == "thread" and self.pending
+            overlap = self.pending and (
+                self.mode == "thread" or any(operation.eager for operation in list(self.pending))
+            )
             time.sleep(PAUSE if overlap else PATIENCE)
             now = time.monotonic()
             for operation in list(self.pending):

@@ -208,6 +208,8 @@ class Stage:
         if self.reduction.average and count:
             kind = self.reduction.kind
             numbers = np.frombuffer(view(start, count * kind.size), kind.dtype)
+            if kind.dtype.kind == "c":  # part by part, which is exact to the last bit
+                numbers = numbers.view(numbers.real.dtype)
             self.last.append(partial(np.divide, numbers, self.size, numbers))
         if wide is not None:
             narrow = self._narrow(address, count)

@@ -156,10 +156,16 @@ class State:
         self, call: Call, tag: int, name: str | None, parameters: dict[str, object]
     ) -> Request:
         """Start a call; it goes on whenever somebody waits or tests."""
+        return started(self.operation(call, tag, name, parameters), call)
+
+    def operation(
+        self, call: Call, tag: int, name: str | None, parameters: dict[str, object]
+    ) -> Operation:
+        """The operation of a call, for whoever starts it; it does not keep the user's memory."""
         key, bound = self.take(call, name, parameters)
         operation = Operation(bound, self.channel, tag)
         operation.at_end.append(lambda error: self.give_back(None if error else key, bound))
-        return started(operation, call)
+        return operation
 
     def prepare(
         self, call: Call, tag: int, name: str | None, parameters: dict[str, object]
