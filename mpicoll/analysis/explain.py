@@ -65,6 +65,8 @@ def explain(
     # Only the root of an uneven scatter, and nobody in an uneven all-to-all, knows all the bytes.
     known = equal_blocks or collective not in ("scatter", "gather", "alltoall")
     call = (collective, size, nbytes if known else None, commutative, equal_blocks)
+    nodes = tuple(place(network, size))
+    call = (*call, nodes if len(set(nodes)) > 1 else None)
     verdicts = {name: _verdict(name, call) for name in SELECTORS}
     candidates = []
     for number, algorithm in enumerate(family, start=1):

@@ -219,7 +219,7 @@ class State:
     ) -> Algorithm:
         """The algorithm that will serve a call; RequirementError if the named one cannot."""
         if name is None:
-            return selection.choose(*_question(call)).algorithm
+            return selection.choose(*_question(call), self.nodes).algorithm
         algorithm = find(call.collective, name)
         algorithm.require(
             call.size,

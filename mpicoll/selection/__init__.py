@@ -1,13 +1,13 @@
 """Which algorithm a call gets when it does not ask for one, and why.
 
 A choice may depend only on what every rank knows: the number of ranks, the bytes of the whole
-collective (None where ranks cannot know them), whether operands may change places, and whether
-blocks are equal. From outside, ``MPICOLL_ALLREDUCE=ring``, and likewise for each collective, asks
-for an algorithm, ``MPICOLL_SELECTOR=mpich`` for the rules of another library, and
-``MPICOLL_TUNING=table.json`` for a table of measured choices that goes before mpicoll's own rules
-(see `mpicoll.selection.tuned`). The environment is read when a kind of call occurs for the first
-time, so that later calls do not pay for it; after a change, ``mpicoll.selection.forget()`` on
-every rank makes it count.
+collective (None where ranks cannot know them), whether operands may change places, whether blocks
+are equal, and on which nodes the ranks are. From outside, ``MPICOLL_ALLREDUCE=ring``, and likewise
+for each collective, asks for an algorithm, ``MPICOLL_SELECTOR=mpich`` for the rules of another
+library, and ``MPICOLL_TUNING=table.json`` for a table of measured choices that goes before
+mpicoll's own rules (see `mpicoll.selection.tuned`). The environment is read when a kind of call
+occurs for the first time, so that later calls do not pay for it; after a change,
+``mpicoll.selection.forget()`` on every rank makes it count.
 
 Nothing is replaced silently: if the algorithm of a rule is missing or cannot serve, that is an
 error which says so.
@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from mpicoll.registry import Algorithm, RequirementError, find
-from mpicoll.selection import mpich, openmpi, own
+from mpicoll.selection import mpich, openmpi, own, several
 from mpicoll.selection.elsewhere import algorithm_of
 from mpicoll.selection.tuned import Table, load
 
@@ -114,16 +114,21 @@ def tuning_table() -> Table | None:
 
 @lru_cache(maxsize=4096)
 def choose(
-    collective: str, size: int, nbytes: int | None, commutative: bool, equal_blocks: bool
+    collective: str,
+    size: int,
+    nbytes: int | None,
+    commutative: bool,
+    equal_blocks: bool,
+    nodes: tuple[int, ...] | None = None,
 ) -> Choice:
-    """The algorithm for a call that names none."""
+    """The algorithm for a call that names none; `nodes`: the node of each rank, None for one."""
     wish = wished(collective)
     if wish:
         algorithm = find(collective, wish)
-        algorithm.require(size, commutative=commutative, equal_blocks=equal_blocks)
+        algorithm.require(size, commutative=commutative, equal_blocks=equal_blocks, nodes=nodes)
         return Choice(algorithm, f"MPICOLL_{collective.upper()}={wish} is set")
     selector = os.environ.get("MPICOLL_SELECTOR") or "mpicoll"
-    return decide(selector, collective, size, nbytes, commutative, equal_blocks)
+    return decide(selector, collective, size, nbytes, commutative, equal_blocks, nodes)
 
 
 def decide(
@@ -133,8 +138,9 @@ def decide(
     nbytes: int | None,
     commutative: bool,
     equal_blocks: bool,
+    nodes: tuple[int, ...] | None = None,
 ) -> Choice:
-    """The choice of the named rules.
+    """The choice of the named rules; those of other libraries know no nodes.
 
     RequirementError if their algorithm is not in the catalogue, or cannot serve the call;
     ValueError if there are no such rules.
@@ -142,14 +148,17 @@ def decide(
     if selector not in SELECTORS:
         raise ValueError(f"no selector {selector!r}: expected one of {', '.join(SELECTORS)}")
     call = (collective, size, nbytes, commutative, equal_blocks)
-    table = tuning_table() if selector == "mpicoll" else None
-    name, reason = (table and table.rule(*call)) or SELECTORS[selector](*call)
+    found = None
+    if selector == "mpicoll":
+        table = tuning_table()
+        found = (table and table.rule(*call)) or several.rule(*call, nodes)
+    name, reason = found or SELECTORS[selector](*call)
     if selector == "mpicoll":
         algorithm = find(collective, name)
     else:
         algorithm = algorithm_of(selector, collective, name)
         reason += f" (there {name})" if name != algorithm.name else ""
-    unmet = algorithm.unmet(size, commutative=commutative, equal_blocks=equal_blocks)
+    unmet = algorithm.unmet(size, commutative=commutative, equal_blocks=equal_blocks, nodes=nodes)
     if unmet:
         raise RequirementError(
             f"the rules of {selector} take {algorithm} here ({reason}), "

@@ -118,3 +118,27 @@ def test_unequal_nodes_are_refused_on_all_ranks(on, rank, size):
 
 def test_shape():
     assert shape((0, 0, 0, 1, 2, 2), 6) == "1x3+1x1+1x2"
+
+
+@pytest.mark.parametrize("count", [2, 10_000])
+def test_what_is_chosen_on_several_nodes_is_right(on, rank, size, count):
+    ours = on("2")
+    x = np.arange(count, dtype="f8") + rank
+    total = size * np.arange(count, dtype="f8") + size * (size - 1) / 2
+    y = np.zeros(count)
+    ours.Allreduce(x, y)
+    assert (y == total).all()
+    ours.Reduce(x, y, root=size - 1)
+    everyone = np.zeros((size, count))
+    ours.Allgather(x, everyone)
+    assert (everyone == np.arange(count) + np.arange(size)[:, None]).all()
+    block = np.zeros(count)
+    ours.Reduce_scatter_block(np.tile(x, size), block)
+    assert (block == total).all()
+    exchanged = np.zeros((size, count))
+    ours.Alltoall(np.tile(x, (size, 1)), exchanged)
+    assert (exchanged == everyone).all()
+    for n in (count, 100 * count):
+        z = np.full(n, float(rank))
+        ours.Bcast(z, root=size - 1)
+        assert (z == size - 1).all()

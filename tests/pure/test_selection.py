@@ -201,3 +201,21 @@ def test_the_command_says_that_there_is_nothing(capsys):
 def test_arguments_that_make_no_sense(words, capsys):
     assert main(["why", *words]) == 2
     assert capsys.readouterr().err.startswith("mpicoll: ")
+
+
+def test_several_nodes_make_a_difference():
+    nodes = (0, 0, 1, 1)
+    for collective in ("allreduce", "reduce", "allgather", "reduce_scatter", "bcast"):
+        there = decide("mpicoll", collective, 4, 64 * KIB, True, True, nodes)
+        assert there.algorithm.name == "lane", collective
+        assert "nodes" in there.reason
+    assert decide("mpicoll", "alltoall", 4, 64, True, True, nodes).algorithm.name == "hierarchical"
+    assert decide("mpicoll", "bcast", 4, MIB, True, True, nodes).algorithm.name == "hierarchical"
+
+
+@pytest.mark.parametrize("nodes", [None, (0, 1, 2, 3), (0, 0, 0, 0), (0, 0, 0, 1)])
+def test_nodes_that_make_no_difference(nodes):
+    for collective in collectives():
+        for nbytes in (8, 64 * KIB, 8 * MIB):
+            without = decide("mpicoll", collective, 4, nbytes, True, True)
+            assert decide("mpicoll", collective, 4, nbytes, True, True, nodes) == without
