@@ -71,6 +71,10 @@ grade-table: $(STAMP)  ## what the grader says of every known mistake, and of th
 	$(BIN)/python -m pytest -q -m "big or not big" tests/grade
 	$(BIN)/python tests/grade/thirty.py
 
+.PHONY: test-browser
+test-browser: $(STAMP)  ## the pages of traces in a headless Chromium (apt install chromium-driver)
+	$(BIN)/python -m pytest -q -rs tests/browser
+
 lint: .venv-lint/.installed  ## style and formatting, without changing anything
 	.venv-lint/bin/ruff check .
 	.venv-lint/bin/ruff format --check .

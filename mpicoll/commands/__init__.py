@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "prove": ("prove", "prove algorithms for many process counts, without MPI"),
     "list": ("list", "list the algorithms, their costs, and their names elsewhere"),
     "show": ("show", "show an algorithm step by step, and its text"),
+    "trace": ("trace", "trace a real run: every message and step, as text and pictures"),
     "emit": ("emit", "print an algorithm as a straight-line mpi4py program"),
     "cost": ("cost", "say what algorithms cost, as declared, as counted, and at least"),
     "simulate": ("simulate", "simulate an algorithm on a network, with its critical path"),

@@ -7,13 +7,17 @@ import math
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from mpicoll.commands import CommandError, Exit
 from mpicoll.launch.command import started_by_launcher
 from mpicoll.launch.supervise import run as supervise
-from mpicoll.running.program import run_here
+from mpicoll.running.program import Tracing, run_here
 
 __all__ = ["configure", "run"]
+
+#: Records that a rank keeps if it is not told otherwise: 12 MiB of memory.
+RECORDS = 1 << 18
 
 EXAMPLES = """\
 MPI.COMM_WORLD, MPI.COMM_SELF, all communicators that are made from them, and the classes of these
@@ -27,6 +31,7 @@ examples:
   mpirun -n 4 python -m mpicoll run program.py   where another launcher starts the ranks
   mpicoll run -n 4 --native program.py       the same program on MPI's own collectives
   mpicoll run -n 4 --report program.py       and which collectives ran, by which algorithms
+  mpicoll run -n 4 --trace DIR program.py    and every message, for `mpicoll trace DIR`
 
 The exit status is the program's; 124 if the deadline passed.
 """
@@ -44,6 +49,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", action="store_true", help="say at the end which collectives ran (on stderr)"
     )
+    parser.add_argument(
+        "--trace", metavar="DIR", help="record every message; see `mpicoll trace --help`"
+    )
+    parser.add_argument(
+        "--trace-records",
+        type=int,
+        default=RECORDS,
+        metavar="N",
+        help="records that each rank keeps, the newest (default %(default)s, 48 bytes each)",
+    )
     rest = argparse.REMAINDER
     parser.add_argument("-m", dest="module", nargs=rest, metavar="module", help="run a module")
     parser.add_argument("program", nargs=rest, help="the program and its arguments")
@@ -58,10 +73,11 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(f"no such program: {program[0]}")
     if args.native and args.report:
         raise CommandError("--report is about mpicoll's collectives, and --native leaves them off")
+    tracing = _tracing(args)
     if args.n is None:
         if args.timeout is not None:
             raise CommandError("--timeout needs -n, which starts the ranks that it would end")
-        return run_here(program, args.native, args.report)
+        return run_here(program, args.native, args.report, tracing)
     if started_by_launcher() is not None:
         raise CommandError("-n starts ranks, but this process is one of a job already")
     if args.n < 1:
@@ -70,8 +86,48 @@ def run(args: argparse.Namespace) -> int:
     if not timeout > 0:
         raise CommandError(f"--timeout must be a number of seconds above 0, not {args.timeout:g}")
     options = ["--native"] * args.native + ["--report"] * args.report
+    if tracing:
+        _prepare(tracing.directory)
+        options += ["--trace", str(tracing.directory), "--trace-records", str(tracing.records)]
     argv = ["-m", "mpicoll", "run", *options, *program]
     # A terminal belongs to this process's session, and the job has one of its own.
     stdin = subprocess.DEVNULL if sys.stdin is None or sys.stdin.isatty() else None
     outcome = supervise(args.n, argv, timeout=timeout, all_output=True, stdin=stdin)
+    if tracing:
+        _tell(tracing.directory)
     return Exit.TIMEOUT if outcome.timed_out else outcome.returncode
+
+
+def _tracing(args: argparse.Namespace) -> Tracing | None:
+    if args.trace is None:
+        return None
+    if args.native:
+        raise CommandError("--trace is about mpicoll's collectives, and --native leaves them off")
+    if args.trace_records < 1:
+        raise CommandError(f"--trace-records must be at least 1, not {args.trace_records}")
+    return Tracing(Path(args.trace).absolute(), args.trace_records)
+
+
+def _prepare(directory: Path) -> None:
+    """Make the directory, and take away an older trace."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for path in directory.glob("rank-*.jsonl"):
+            path.unlink()
+    except OSError as error:
+        raise CommandError(f"cannot write into {directory}: {error.strerror}") from None
+
+
+def _tell(directory: Path) -> None:
+    """Say on stderr what has been recorded, and how to see it."""
+    from mpicoll.commands.trace import read
+    from mpicoll.trace.text import summary
+
+    sys.stdout.flush()
+    try:
+        text = summary(read(directory))
+    except CommandError as error:
+        print(f"mpicoll: no trace: {error.message}", file=sys.stderr)
+        return
+    print(f"\nmpicoll: trace in {directory}: {text}", file=sys.stderr)
+    print(f"look at it with `mpicoll trace {directory} --html trace.html`", file=sys.stderr)

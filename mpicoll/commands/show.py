@@ -8,7 +8,8 @@ from mpicoll.commands import CommandError, Exit
 from mpicoll.registry import Algorithm, RequirementError, find
 from mpicoll.show.text import story
 
-__all__ = ["add_algorithm", "configure", "run", "the_algorithm"]
+__all__ = ["add_algorithm", "add_settings", "chosen_algorithm", "configure", "run"]
+__all__ += ["the_algorithm"]
 
 EXAMPLES = """\
 A2 is block 2 of rank 0's data, B2 that of rank 1; A2+B2 is their combination in this order.
@@ -27,6 +28,11 @@ def add_algorithm(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-p", dest="size", type=int, default=4, metavar="P", help="ranks (default 4)"
     )
+    add_settings(parser)
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Add the root and the algorithm's own parameters."""
     parser.add_argument("--root", type=int, default=0, metavar="R", help="the root (default 0)")
     parser.add_argument(
         "--set",
@@ -39,8 +45,15 @@ def add_algorithm(parser: argparse.ArgumentParser) -> None:
 
 def the_algorithm(args: argparse.Namespace) -> tuple[Algorithm, dict[str, object]]:
     """The algorithm that the arguments name, and its parameters; all of it usable, or an error."""
+    return chosen_algorithm(args, args.collective, args.algorithm)
+
+
+def chosen_algorithm(
+    args: argparse.Namespace, collective: str, name: str
+) -> tuple[Algorithm, dict[str, object]]:
+    """The algorithm of that name, usable with the size, root and parameters of the arguments."""
     try:
-        algorithm = find(args.collective, args.algorithm)
+        algorithm = find(collective, name)
         parameters = dict(map(_parameter, args.set))
         if args.size < 1:
             raise CommandError(f"the number of ranks must be 1 or more, not {args.size}")

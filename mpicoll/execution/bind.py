@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from mpi4py import MPI
@@ -12,7 +12,8 @@ from mpicoll.execution.layout import Part, allocate, arrange_scratch, specs_of
 from mpicoll.execution.local import copy_parts
 from mpicoll.steps import Chunk, Copy, Plan, Recv, Reduce, Round, Send
 
-__all__ = ["LOCAL", "MANY", "RECV", "SEND", "SENDRECV", "Bound", "BoundRound", "bind"]
+__all__ = ["LOCAL", "MANY", "RECV", "SEND", "SENDRECV", "Bound", "BoundRound"]
+__all__ += ["Origin", "bind"]
 
 # What a round needs; the executors have a short way for the first four.
 LOCAL, SENDRECV, SEND, RECV, MANY = range(5)
@@ -27,6 +28,19 @@ class BoundRound(NamedTuple):
     local: tuple[Callable[[], object], ...]
 
 
+class Origin(NamedTuple):
+    """The place of a bound round in the plan, and the step behind each of its entries.
+
+    `round` is None for copies around the plan, such as those into contiguous memory.
+    """
+
+    round: int | None
+    steps: Round
+    receives: tuple[int, ...]
+    sends: tuple[int, ...]
+    local: tuple[int, ...]
+
+
 class Bound:
     """The rounds of one rank, bound to memory; owns scratch and datatypes made for it.
 
@@ -35,14 +49,22 @@ class Bound:
     waits to be run again; `recent` that calls may come to it by a shortcut.
     """
 
-    __slots__ = ("idle", "keep", "program", "recent", "rounds", "scratch_bytes")
+    __slots__ = ("idle", "keep", "origins", "program", "recent", "rounds", "scratch_bytes")
 
-    def __init__(self, rounds: tuple[BoundRound, ...], keep: list, scratch_bytes: int) -> None:
+    def __init__(
+        self,
+        rounds: tuple[BoundRound, ...],
+        keep: list,
+        scratch_bytes: int,
+        origins: tuple[Origin, ...] = (),
+    ) -> None:
         self.rounds = rounds
         self.program = tuple(_flat(steps) for steps in rounds)
         self.keep = keep
         self.scratch_bytes = scratch_bytes
         self.idle = self.recent = False
+        #: Where each bound round comes from; executors do not look at it, those who watch do.
+        self.origins = origins
 
     @property
     def bytes_sent(self) -> int:
@@ -100,19 +122,27 @@ class _Binder:
         return [table[block] for block in chunk.blocks]
 
     def bound(self) -> Bound:
-        rounds = []
-        if self.first:
-            rounds.append(BoundRound(LOCAL, (), (), tuple(self.first)))
+        pairs = [self._around(self.first)] if self.first else []
         for number, steps in enumerate(self.plan):
-            bound = self._round(number, steps)
+            bound, origin = self._round(number, steps)
             if bound.kind != LOCAL or bound.local:
-                rounds.append(bound)
+                pairs.append((bound, origin))
         if self.last:
-            rounds.append(BoundRound(LOCAL, (), (), tuple(self.last)))
-        return Bound(tuple(rounds), self.keep, self.scratch_bytes)
+            pairs.append(self._around(self.last))
+        rounds, origins = zip(*pairs, strict=True) if pairs else ((), ())
+        return Bound(rounds, self.keep, self.scratch_bytes, origins)
 
-    def _round(self, number: int, steps: Round) -> BoundRound:
+    @staticmethod
+    def _around(calls: Sequence[Callable[[], object]]) -> tuple[BoundRound, Origin]:
+        """Local calls before or after the plan."""
+        return (
+            BoundRound(LOCAL, (), (), tuple(calls)),
+            Origin(None, (), (), (), tuple(range(len(calls)))),
+        )
+
+    def _round(self, number: int, steps: Round) -> tuple[BoundRound, Origin]:
         receives, sends, local = [], [], []
+        steps_of: tuple[list[int], ...] = ([], [], [])
         for position, step in enumerate(steps):
             match step:
                 case Send(peer, chunk):
@@ -123,10 +153,13 @@ class _Binder:
                     local += copy_parts(self.parts_of(source), self.parts_of(into), self.keep)
                 case Reduce():
                     local += self._reduce(step, number, position)
+            for entries, origins in zip((receives, sends, local), steps_of, strict=True):
+                origins += [position] * (len(entries) - len(origins))
         kind = MANY
         if len(receives) <= 1 and len(sends) <= 1:
             kind = (LOCAL, RECV, SEND, SENDRECV)[2 * len(sends) + len(receives)]
-        return BoundRound(kind, tuple(receives), tuple(sends), tuple(local))
+        bound = BoundRound(kind, tuple(receives), tuple(sends), tuple(local))
+        return bound, Origin(number, steps, *map(tuple, steps_of))
 
     def _specs(self, chunk: Chunk) -> list[list]:
         return specs_of(self.parts_of(chunk), self.keep) if chunk.blocks else specs_of((), [])

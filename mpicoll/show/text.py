@@ -18,7 +18,7 @@ A2: block 2 of rank 0's data, B rank 1's; A2+B2: combined in this order
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from mpicoll.analysis.findings import letters, spell
 from mpicoll.analysis.rendezvous import Value
@@ -29,13 +29,22 @@ from mpicoll.steps import Recv, Round, Send
 __all__ = ["heading", "round_line", "rounds_of", "story"]
 
 
-def round_line(rank: int, number: int, steps: Round, values: Mapping) -> str:
+def round_line(
+    rank: int,
+    number: int,
+    steps: Round,
+    values: Mapping,
+    seen: Callable[[int], bool] = lambda index: True,
+) -> str:
     """A rank's round in the notation ``receives D2, sends A3; chunk 2 = A2+D2``.
 
-    `values` are those of `mpicoll.analysis.symbolic.trace`; `number` counts from 0.
+    `values` are those of `mpicoll.analysis.symbolic.trace`; `number` counts from 0. Messages of
+    which `seen` is not true, by their number in the round, are left out.
     """
     messages, local = [], []
     for index, step in enumerate(steps):
+        if isinstance(step, (Send, Recv)) and not seen(index):
+            continue
         content = values.get((rank, number, index), ())
         if isinstance(step, (Send, Recv)):
             verb = "receives" if isinstance(step, Recv) else "sends"
