@@ -148,6 +148,8 @@ def _exercise(file: Path, name: str | None, known: dict[str, Exercise]) -> Exerc
             raise CommandError(f"unknown exercise {name!r}: perhaps {', '.join(similar)}")
         return known[name]
     found = [e for e in known.values() if submission_of(e, file).defines(e.name, *e.aka)]
+    # An allreduce may well be built of one's reduce-scatter and allgather.
+    found = [e for e in found if e.name == file.stem] or found
     if len(found) == 1:
         return found[0]
     what = "the functions of several exercises" if found else "the function of no exercise"

@@ -185,3 +185,18 @@ def test_a_file_is_known_by_its_function_too(capsys, own_state, monkeypatch):
         file.write_text(text)
         with pytest.raises(CommandError):
             lesson_of(file)
+
+
+def test_a_file_with_several_functions_is_graded_by_its_name(own_state):
+    from mpicoll.commands import CommandError
+    from mpicoll.commands.grade import _exercise
+    from mpicoll.grade.exercise import known_exercises
+
+    file = own_state / "ring_allreduce.py"
+    text = "".join(f"def {name}(): ...\n" for name in ("ring_allgather", "ring_allreduce"))
+    file.write_text(text)
+    assert _exercise(file, None, known_exercises()).name == "ring_allreduce"
+    other = own_state / "mine.py"
+    other.write_text(text)
+    with pytest.raises(CommandError, match="several"):
+        _exercise(other, None, known_exercises())
