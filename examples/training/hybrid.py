@@ -32,7 +32,7 @@ from units import batch, characters
 
 import mpicoll
 from mpicoll.execution import native
-from mpicoll.mesh import Mesh
+from mpicoll.mesh import Layout, Mesh, MeshError
 
 OPTIONS = {"length": 16, "width": 16, "heads": 4, "layers": 4, "batch": 16, "rate": 0.003}
 OPTIONS |= {"tensor": 2, "pipeline": 2, "expert": 4, "experts": 8, "k": 2, "capacity": 1.25}
@@ -269,7 +269,10 @@ def main(argv=None, comm=None):
         args.capacity,
     )
     for sizes in ({"tensor": args.tensor, "pipeline": args.pipeline}, {"expert": args.expert}):
-        run.mesh(data=-1, **sizes)  # says what is wrong, if anything
+        try:
+            Layout(run.size, {"data": -1, **sizes})
+        except MeshError as error:
+            run.usage(str(error))
     makers = {
         "dense": lambda comm, counted: Dense(comm, args, config, whole, counted),
         "experts": lambda comm, counted: Mixture(comm, args, config, moe, counted),
