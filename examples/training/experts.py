@@ -47,7 +47,7 @@ def with_experts(config, parameters, number, seed):
     """Give every block of a whole model `number` experts and a gate in place of its MLP."""
     random = np.random.default_rng(seed)
     dense = (".up.", ".down.")
-    parameters = {n: p for n, p in parameters.items() if not any(d in n for d in dense)}
+    parameters = {n: p.copy() for n, p in parameters.items() if not any(d in n for d in dense)}
     width, hidden = config.width, config.hidden
     for block in range(config.layers):
         name = f"block{block}"
