@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "training"))
-from experts import capacity_of, route
+from experts import capacity_of, route, with_experts
+from model import Config, initial
 
 
 def slowly(probabilities, k, capacity):
@@ -48,3 +49,13 @@ def test_first_choices_come_before_second_ones():
 
 def test_capacity_is_rounded_up():
     assert [capacity_of(t, 4, 2, 1.25) for t in (0, 1, 8)] == [0, 1, 5]
+
+
+def test_a_model_with_experts_shares_no_memory_with_the_other():
+    """Both are trained, in place: one would change the other."""
+    config = Config(5, 3, 4, 2, 1, 6)
+    dense = initial(config)
+    sparse = with_experts(config, dense, 3, 1)
+    shared = dense.keys() & sparse.keys()
+    assert "embed.token" in shared
+    assert not any(np.shares_memory(dense[name], sparse[name]) for name in shared)
