@@ -23,6 +23,7 @@ _HOMES = {
     "Request": "mpicoll.execution.request",
     "AVG": "mpicoll.execution.reduction",
     "ArgumentError": "mpicoll.errors",
+    "MismatchError": "mpicoll.errors",
     "PeerError": "mpicoll.errors",
     "Mesh": "mpicoll.mesh",
     "RequirementError": "mpicoll.registry",

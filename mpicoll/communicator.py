@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from mpi4py import MPI
 
+from mpicoll.diagnosis.switches import open_switches
 from mpicoll.execution import inter, moving, native, neighbours, reducing
 from mpicoll.execution.forms import collective, three_forms
 from mpicoll.execution.message import read_message
@@ -297,3 +298,6 @@ def wrap(comm: MPI.Comm) -> Intracomm | Intercomm:
     if comm == MPI.COMM_NULL:
         raise ValueError("wrap() was given MPI.COMM_NULL: this rank is not in the communicator")
     return counterpart(comm)(comm)
+
+
+open_switches()

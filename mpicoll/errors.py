@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
-__all__ = ["ArgumentError", "PeerError", "fail"]
+__all__ = ["ArgumentError", "MismatchError", "PeerError", "fail"]
 
 
 class ArgumentError(MPI.Exception, ValueError):
@@ -34,6 +34,13 @@ class PeerError(RuntimeError):
 
     def __str__(self) -> str:
         return f"no result of {self.collective}, as rank {self.rank} failed:\n{self.account}"
+
+
+class MismatchError(RuntimeError):
+    """Ranks called collectives that do not belong together; raised on all of them.
+
+    The message lists who called what, from which line.
+    """
 
 
 def fail(code: int, message: str) -> ArgumentError:

@@ -10,7 +10,7 @@ from mpicoll.execution import native
 from mpicoll.execution.standin import StandIn
 from mpicoll.execution.state import Channel, State, attach, merged_state_of, state_of
 
-__all__ = ["Family", "native_base"]
+__all__ = ["MAKERS", "Family", "native_base"]
 
 
 def _ours(comm: MPI.Comm) -> MPI.Comm:
@@ -32,7 +32,7 @@ def _constant(name: str) -> MPI.Comm:
 
 #: Methods of MPI's communicators that make others. Not Spawn and the like: what runs on the other
 #: side need not know of us, and would not take part in making a private communicator.
-_MAKERS = (
+MAKERS = (
     "Clone",
     "Create",
     "Create_cart",
@@ -72,7 +72,7 @@ class Family(metaclass=StandIn):
 
     def __init_subclass__(cls) -> None:
         """Let what the MPI class makes be ours."""
-        for name in _MAKERS:
+        for name in MAKERS:
             if hasattr(native_base(cls), name):
                 setattr(cls, name, _making(name))
 

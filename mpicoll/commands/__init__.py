@@ -12,6 +12,8 @@ __all__ = ["COMMANDS", "CommandError", "Exit", "load"]
 # adds arguments, description and examples, and run(args), which returns the exit status.
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "run an unmodified mpi4py program on these collectives"),
+    "doctor": ("doctor", "say what is wrong with this environment, and what to type to mend it"),
+    "autopsy": ("autopsy", "say what became of a job, from the records of its ranks"),
     "check": ("check", "run every collective on real processes and compare with native MPI"),
     "grade": ("grade", "grade students' functions on real ranks, and explain their mistakes"),
     "bench": ("bench", "measure collectives against native MPI, gloo and the floor"),

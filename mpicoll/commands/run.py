@@ -26,12 +26,13 @@ every collective, names the algorithm to use.
 
 examples:
   mpicoll run -n 4 program.py --steps 10     on 4 ranks; one that fails ends all
-  mpicoll run -n 4 --timeout 60 program.py   after 60 s all end, and say where they were
+  mpicoll run -n 4 --timeout 60 program.py   after 60 s all end, and say who waited for what
   mpicoll run -n 2 -m package.module         a module, as with python -m
   mpirun -n 4 python -m mpicoll run program.py   where another launcher starts the ranks
   mpicoll run -n 4 --native program.py       the same program on MPI's own collectives
   mpicoll run -n 4 --report program.py       and which collectives ran, by which algorithms
   mpicoll run -n 4 --trace DIR program.py    and every message, for `mpicoll trace DIR`
+  mpicoll run -n 4 --check program.py        compare what ranks call before each collective
 
 The exit status is the program's; 124 if the deadline passed.
 """
@@ -59,6 +60,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="records that each rank keeps, the newest (default %(default)s, 48 bytes each)",
     )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="before each collective compare name, root, count, dtype, operation over all ranks; "
+        "what differs is an error on all of them (as MPICOLL_CHECK=1)",
+    )
+    parser.add_argument(
+        "--flight",
+        metavar="DIR",
+        help="keep the last collectives of every rank in DIR, for mpicoll autopsy "
+        "(as MPICOLL_FLIGHT=DIR)",
+    )
     rest = argparse.REMAINDER
     parser.add_argument("-m", dest="module", nargs=rest, metavar="module", help="run a module")
     parser.add_argument("program", nargs=rest, help="the program and its arguments")
@@ -73,18 +86,26 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(f"no such program: {program[0]}")
     if args.native and args.report:
         raise CommandError("--report is about mpicoll's collectives, and --native leaves them off")
+    if args.native and args.check:
+        raise CommandError("--check is about mpicoll's collectives, and --native leaves them off")
     tracing = _tracing(args)
+    timeout = _timeout(args)
+    wished = {"MPICOLL_CHECK": "1"} if args.check else {}
+    if args.flight is not None:
+        _make_directory(args.flight)
+        wished["MPICOLL_FLIGHT"] = os.path.abspath(args.flight)
     if args.n is None:
         if args.timeout is not None:
-            raise CommandError("--timeout needs -n, which starts the ranks that it would end")
+            raise CommandError(
+                "--timeout needs -n, which starts the ranks that it would end; "
+                "elsewhere set MPICOLL_TIMEOUT"
+            )
+        os.environ.update(wished)
         return run_here(program, args.native, args.report, tracing)
     if started_by_launcher() is not None:
         raise CommandError("-n starts ranks, but this process is one of a job already")
     if args.n < 1:
         raise CommandError(f"the number of ranks must be at least 1, not {args.n}")
-    timeout = math.inf if args.timeout is None else args.timeout
-    if not timeout > 0:
-        raise CommandError(f"--timeout must be a number of seconds above 0, not {args.timeout:g}")
     options = ["--native"] * args.native + ["--report"] * args.report
     if tracing:
         _prepare(tracing.directory)
@@ -92,7 +113,9 @@ def run(args: argparse.Namespace) -> int:
     argv = ["-m", "mpicoll", "run", *options, *program]
     # A terminal belongs to this process's session, and the job has one of its own.
     stdin = subprocess.DEVNULL if sys.stdin is None or sys.stdin.isatty() else None
-    outcome = supervise(args.n, argv, timeout=timeout, all_output=True, stdin=stdin)
+    if math.isfinite(timeout):
+        wished["MPICOLL_WATCH"] = "1"
+    outcome = supervise(args.n, argv, timeout=timeout, env=wished, all_output=True, stdin=stdin)
     if tracing:
         _tell(tracing.directory)
     return Exit.TIMEOUT if outcome.timed_out else outcome.returncode
@@ -131,3 +154,24 @@ def _tell(directory: Path) -> None:
         return
     print(f"\nmpicoll: trace in {directory}: {text}", file=sys.stderr)
     print(f"look at it with `mpicoll trace {directory} --html trace.html`", file=sys.stderr)
+
+
+def _timeout(args: argparse.Namespace) -> float:
+    """The seconds that were asked for, by the option or the variable."""
+    name, given = "--timeout", args.timeout
+    if given is None:
+        name, given = "MPICOLL_TIMEOUT", os.environ.get("MPICOLL_TIMEOUT") or "inf"
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = 0.0
+    if not seconds > 0:
+        raise CommandError(f"{name} must be a number of seconds above 0, not {given}")
+    return seconds
+
+
+def _make_directory(path: str) -> None:
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise CommandError(f"cannot make the directory {path}: {error.strerror}") from None

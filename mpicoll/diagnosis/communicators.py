@@ -31,14 +31,19 @@ def title(state: State) -> str:
     Without a name of its own it is known by its members and, among those with the same members, by
     the order in which they were made.
     """
-    if state.name in ("MPI_COMM_WORLD", "MPI_COMM_SELF"):
+    if _predefined(state):
         return state.name[4:]
     if state.name and not state.name.startswith("MPI COMM"):  # what Open MPI makes up
         return state.name
     own = members(state)
-    older = sum(1 for other in list(State.living) if other.made < state.made and _alike(other, own))
+    earlier = (s for s in list(State.living) if s.made <= state.made and not _predefined(s))
+    number = sum(1 for other in earlier if _alike(other, own))
     kind = "communicator" if state.sides is None else "inter-communicator"
-    return f"{kind} {older} of {ranks_text(own)}"
+    return f"{kind} {number} of {ranks_text(own)}"
+
+
+def _predefined(state: State) -> bool:
+    return state.name in ("MPI_COMM_WORLD", "MPI_COMM_SELF")
 
 
 def _alike(state: State, own: tuple[int, ...]) -> bool:

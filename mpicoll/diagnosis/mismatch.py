@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mpicoll.diagnosis.states import Collective, RankState
+from mpicoll.diagnosis.states import END, Collective, RankState
 from mpicoll.launch.stacks import group, ranks_text
 
 __all__ = ["Disagreement", "compare", "disagreements", "missing"]
@@ -47,6 +47,8 @@ def compare(calls: Mapping[int, Collective]) -> Disagreement | None:
                 differing.append(key)
         if not differing:
             return None
+        # The automatic choice follows from the others.
+        differing = [key for key in differing if key != "algorithm"] or differing
     shown = {
         rank: "\0".join((call.name, *(call.arguments.get(key, "") for key in differing)))
         for rank, call in calls.items()
@@ -57,7 +59,7 @@ def compare(calls: Mapping[int, Collective]) -> Disagreement | None:
     lines = [f"{what}, collective {first.number} on {first.communicator}:"]
     groups = group(shown)
     for ranks, _ in groups:
-        lines += _callers(ranks, calls)
+        lines += _callers(ranks, calls, differing)
     return Disagreement(
         first.communicator,
         first.number,
@@ -66,20 +68,26 @@ def compare(calls: Mapping[int, Collective]) -> Disagreement | None:
     )
 
 
-def _callers(ranks: Sequence[int], calls: Mapping[int, Collective]) -> list[str]:
+def _callers(
+    ranks: Sequence[int], calls: Mapping[int, Collective], differing: Sequence[str]
+) -> list[str]:
     """A line for each line of the program at which these ranks called."""
+    if calls[ranks[0]].name == END:
+        return [f"  {ranks_text(ranks)} {'have' if len(ranks) > 1 else 'has'} ended the program"]
     lines = []
     for same, place in group({r: str(calls[r].where or "") for r in ranks}):
         does = "call" if len(same) > 1 else "calls"
         call = calls[same[0]]
-        facts = ", ".join(f"{name} {value}" for name, value in call.arguments.items())
+        # Which algorithm was chosen is of interest only where it is the difference.
+        said = {k: v for k, v in call.arguments.items() if k != "algorithm" or k in differing}
+        facts = ", ".join(f"{name} {value}" for name, value in said.items())
         where = f" at {place}" if place else ""
         lines.append(f"  {ranks_text(same)} {does} {call.name}({facts}){where}")
     return lines
 
 
 def _listed(words: Sequence[str]) -> str:
-    names = [f"{word}s" for word in words]
+    names = [word if word.endswith("s") else f"{word}s" for word in words]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
@@ -98,8 +106,14 @@ def disagreements(states: Iterable[RankState]) -> list[Disagreement]:
     return list(found.values())
 
 
-def missing(states: Sequence[RankState]) -> list[tuple[tuple[int, ...], str]]:
-    """For each collective that ranks wait in, who has not come to it: ranks, and a sentence."""
+def missing(
+    states: Sequence[RankState], wrong: Sequence[Disagreement] = ()
+) -> list[tuple[tuple[int, ...], str]]:
+    """For each collective that ranks wait in, who has not come to it: ranks, and a sentence.
+
+    Not told is what may follow from those that went `wrong` earlier.
+    """
+    earlier = {found.communicator for found in wrong}
     ranks = {state.rank: state for state in states}
     begun: dict[str, dict[int, int]] = {}
     for state in states:
@@ -111,6 +125,8 @@ def missing(states: Sequence[RankState]) -> list[tuple[tuple[int, ...], str]]:
     for state in states:
         for call in state.waits if state.status == "blocked" else ():
             if not isinstance(call, Collective) or (call.communicator, call.number) in seen:
+                continue
+            if call.communicator in earlier:
                 continue
             seen.add((call.communicator, call.number))
             numbers = begun.get(call.communicator, {})
@@ -137,13 +153,14 @@ def _fate(state: RankState, communicator: str) -> str:
     """What a rank does instead of coming."""
     if state.status == "finished":
         now = "finished the program"
+    elif state.status == "unknown":
+        return "somewhere else"
     elif state.status in ("failed", "absent"):
         now = {"failed": "failed", "absent": "never started"}[state.status]
     elif state.status == "running":
-        now = f"not inside MPI, at {state.where}" if state.where else "not inside MPI"
+        now = "not inside MPI"
     else:
-        inside = " and ".join(map(str, state.waits[:2])) or state.call
-        now = f"in {inside}" + (f", at {state.where}" if state.where else "")
+        now = f"in {' and '.join(map(str, state.waits[:2])) or state.call}"
     last = [call for call in state.history if call.communicator == communicator]
     before = f"; the last one there was {last[-1]}" if last else "; there was none before"
     return f"{now}{before}"

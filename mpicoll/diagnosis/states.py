@@ -11,9 +11,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["Collective", "Message", "Place", "RankState", "WORLD", "size_text"]
+__all__ = ["END", "Collective", "Message", "Place", "RankState", "WORLD", "size_text"]
 
 WORLD = "COMM_WORLD"
+#: In the place of a collective, for a rank that calls no more.
+END = "the end of the program"
 
 
 @dataclass(frozen=True)
@@ -25,10 +27,17 @@ class Place:
     function: str = ""
     source: str = ""
 
+    @property
+    def text(self) -> str:
+        """The line itself, if it can be read."""
+        return self.source or linecache.getline(self.file, self.line).strip()
+
     def __str__(self) -> str:
         name = os.path.relpath(self.file) if os.path.isabs(self.file) else self.file
         name = self.file if name.startswith("..") else name
-        source = self.source or linecache.getline(self.file, self.line).strip()
+        source = self.text
+        if not self.file:
+            return "no line"
         inside = f" in {self.function}" if self.function else ""
         return f"{name}:{self.line}{inside}" + (f": {source}" if source else "")
 
@@ -81,10 +90,14 @@ class Collective:
     where: Place | None = None
 
     def __str__(self) -> str:
-        facts = [f"{name} {value}" for name, value in self.arguments.items()]
-        text = f"{self.name}({', '.join(facts)})"
+        facts = [f"{k} {value}" for k, value in self.arguments.items() if k != "algorithm"]
+        return f"{self.name}({', '.join(facts)}), {self.position}"
+
+    @property
+    def position(self) -> str:
+        """Which one on its communicator."""
         on = "" if self.communicator == WORLD else f" on {self.communicator}"
-        return f"{text}, collective {self.number}{on}"
+        return f"collective {self.number}{on}"
 
 
 @dataclass(frozen=True)
@@ -92,10 +105,10 @@ class RankState:
     """One rank at one moment.
 
     `status` is "blocked" (inside the call `call`, until all of `waits` have happened, or one of
-    them if `any_suffices`), "running" (not inside MPI), "finished", "failed", or "absent" (never
-    started). `started` are non-blocking operations that nobody is waiting for. `unreceived` are
-    sends that are complete here and have not been received. `history` are the last collectives that
-    the rank has begun, oldest first, with the one that it is in.
+    them if `any_suffices`), "running" (not inside MPI), "finished", "failed", "absent" (never
+    started), or "unknown". `started` are non-blocking operations that nobody is waiting for.
+    `unreceived` are sends that are complete here and have not been received. `history` are the last
+    collectives that the rank has begun, oldest first, with the one that it is in.
     """
 
     rank: int

@@ -75,10 +75,12 @@ def explain(states: Sequence[RankState]) -> Report:
     edges = {state.rank: _edges(state, ranks, matching, wrong) for state in states}
     stuck = _stuck(ranks, edges)
     findings = [Finding("collectives", d.ranks, d.text) for d in wrong]
-    findings += [Finding("missing", *found) for found in missing(states)]
+    findings += [Finding("missing", *found) for found in missing(states, wrong)]
     findings += _circles(ranks, edges, stuck)
-    findings += _ended(ranks, edges, stuck)
-    findings += [Finding("message", *found) for found in differences(matching)]
+    unmet = differences(matching)
+    told = {frozenset(who) for who, _ in unmet}
+    findings += [f for f in _ended(ranks, edges, stuck) if frozenset(f.ranks) not in told]
+    findings += [Finding("message", *found) for found in unmet]
     if not findings:
         findings += _outside(ranks, edges)
     return Report(findings, tuple(sorted(stuck)))

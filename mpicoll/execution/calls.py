@@ -69,6 +69,7 @@ class Call:
     for caches, and is None where one of them has no lasting identity. `buffers` are what is sent
     and what is received, as the arguments said (None in place, or for what a rank has not), and
     keep the user's memory alive. `method` is the name that the user called, such as Iallgatherv.
+    `counts` are the elements of each rank in a reduce-scatter.
     """
 
     collective: str
@@ -83,6 +84,7 @@ class Call:
     equal_blocks: bool = True
     fixed: tuple[Plan, int] | None = None
     method: str = ""
+    counts: tuple[int, ...] | None = None
 
     @property
     def commutative(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
@@ -45,10 +46,22 @@ class Event:
     its making. `algorithm` and `parameters` are those that will run. `call` has buffers, bytes and
     operation, and is None for objects, as are `nbytes` and `reduction`. `operation` is MPI's, or a
     function of the user's. `tag` is the call's own on `state.channel` (the first of three for
-    objects). `bound` is there once memory is bound, `job` for objects.
+    objects). `bound` is there once memory is bound, `job` for objects. An observer may give a
+    started collective a `gate`: it sends nothing until ``gate(block)`` is true, which must wait if
+    `block`, and raises what the gate raises to whoever waits for it.
     """
 
-    __slots__ = ("_sent", "_where", "algorithm", "bound", "call", "collective", "form", "job")
+    __slots__ = (
+        "_sent",
+        "_where",
+        "algorithm",
+        "bound",
+        "call",
+        "collective",
+        "form",
+        "gate",
+        "job",
+    )
     __slots__ += ("method", "number", "operation", "parameters", "root", "start", "state", "tag")
     __slots__ += ("__weakref__",)
 
@@ -73,6 +86,7 @@ class Event:
             self.operation = None if call.reduction is None else call.reduction.op
         self.number, self.start = state.calls - state.spare_tags, 0
         self.bound: Bound | None = None
+        self.gate: Callable[[bool], bool] | None = None
         self._sent: int | None = None
         self._where: Where | None = None
 

@@ -136,6 +136,7 @@ def _operation(make: Callable) -> Callable:
     def wrapped(state: State, call: Call, tag: int, name: str | None, more: dict) -> Operation:
         event, watching = _event(state, "non-blocking", call, tag, name, more), list(_observers)
         operation = _watched(event, make, state, call, tag, name, more)
+        operation.gate = event.gate
         operation.at_end.append(lambda error: _ended(event, watching, error))
         return operation
 

@@ -18,7 +18,8 @@ class Operation:
     The functions in `at_end` are called with the error of a round or None, by the thread that holds
     `lock` and moves the operation; the error is raised to whoever waits. An `eager` operation is
     moved all the time by the helper thread, if there is one. `requests` are the messages of the
-    round at `position`, receives first.
+    round at `position`, receives first. Nothing is sent before `gate`, if there is one, says so; it
+    is called with `block`.
     """
 
     eager = False
@@ -28,6 +29,7 @@ class Operation:
         self.at_end: list[Callable[[BaseException | None], None]] = []
         self.lock = threading.Lock()
         self.moved = 0.0
+        self.gate: Callable[[bool], bool] | None = None
         self.error: BaseException | None = None
         self.complete = True
         self.position = 0
@@ -41,7 +43,8 @@ class Operation:
         self.complete = False
         self.error = None
         self.position = 0
-        self._post()
+        if self.gate is None:
+            self._post()
         return self.advance()
 
     def advance(self, block: bool = False) -> bool:
@@ -49,6 +52,11 @@ class Operation:
         if self.complete:
             return True
         try:
+            if self.gate is not None:
+                if not self.gate(block):
+                    return False
+                self.gate = None
+                self._post()
             while self.position < len(self.bound.rounds):
                 if self.requests:
                     if block:

@@ -273,4 +273,5 @@ def _scattered(
         sum(counts) * kind.size,
         reduction=reduction,
         equal_blocks=len(set(counts)) == 1,
+        counts=counts,
     )

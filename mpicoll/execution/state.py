@@ -26,6 +26,7 @@ __all__ = [
     "State",
     "attach",
     "forget_shortcuts",
+    "known_state",
     "merged_state_of",
     "state_of",
 ]
@@ -72,15 +73,12 @@ for _name in NATIVE_COLLECTIVES:
     setattr(Channel, _name, _refusal(_name))
 
 
-_states: WeakSet[State] = WeakSet()
-
-
 def forget_shortcuts() -> None:
     """Let every call be read again, and its algorithm chosen.
 
     Other choices must count for all calls at once: other ranks may come without a shortcut.
     """
-    for state in _states:
+    for state in State.living:
         state.shortcuts.clear()
 
 
@@ -110,7 +108,6 @@ class State:
         self.plans: dict[tuple, Bound] = {}
         self.scratch_bytes = 0
         self.shortcuts: dict[tuple, Bound] = {}
-        _states.add(self)
         self.sides: Sides | None = None
         self.nodes: tuple[int, ...] | None = None
         self._duplicates: list[native.Request] = []
@@ -280,9 +277,14 @@ def _on_delete(comm: native.Comm, keyval: int, state: State) -> None:
 _KEYVAL = native.Comm.Create_keyval(delete_fn=_on_delete)
 
 
+def known_state(comm: native.Comm) -> State | None:
+    """The state of a communicator if it has one by now."""
+    return comm.Get_attr(_KEYVAL)
+
+
 def state_of(comm: native.Intracomm) -> State:
     """The state of a communicator; collective on it the first time, as it duplicates it."""
-    state = comm.Get_attr(_KEYVAL)
+    state = known_state(comm)
     if state is None:
         state = attach(comm, State(Channel(native.Intracomm(comm).Dup())))
         state.nodes = find_nodes(state.channel)
@@ -301,7 +303,7 @@ def merged_state_of(comm: native.Intercomm) -> State:
 
     `sides` of the state says who is who there.
     """
-    state = comm.Get_attr(_KEYVAL)
+    state = known_state(comm)
     if state is None:
         merged = native.Intercomm(comm).Merge()
         state = State(Channel(merged))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mpicoll.launch import LaunchError
 
-__all__ = ["Launcher", "Library", "find_launcher", "find_library", "vendor_of"]
+__all__ = ["Launcher", "Library", "find_launcher", "find_library", "identify", "vendor_of"]
 
 INSTALL_HINT = "type `pip install mpich` (or load your site's MPI module, or set MPI4PY_LIBMPI)"
 
@@ -112,7 +112,7 @@ def find_launcher(library: Library) -> Launcher:
     """
     strangers = []
     for path in _candidates(library):
-        launcher = _identify(path)
+        launcher = identify(path)
         if launcher is not None and launcher.vendor == library.vendor:
             return launcher
         strangers.append(str(launcher or f"{path} (does not answer --version)"))
@@ -144,7 +144,8 @@ def _candidates(library: Library) -> list[str]:
 
 
 @functools.cache
-def _identify(path: str) -> Launcher | None:
+def identify(path: str) -> Launcher | None:
+    """Whose `mpiexec` that is, as it says itself; None if it does not answer."""
     try:
         answer = subprocess.run(
             [path, "--version"], capture_output=True, text=True, timeout=30, check=False

@@ -175,10 +175,23 @@ def _outputs(ranks: list[RankReport]) -> list[str]:
     ]
 
 
-def timeout_text(ranks: list[RankReport], timeout: float) -> str:
-    """Say where every rank was at the deadline."""
+def timeout_text(ranks: list[RankReport], timeout: float, records: Path | None = None) -> str:
+    """Say where every rank was at the deadline, and why, if they have kept records."""
     lines = [f"mpicoll: no end after {timeout:g} s; all {len(ranks)} ranks were ended:"]
-    return "\n".join([*lines, *_outputs(ranks), *_places(ranks, ("is", "are"))]) + "\n"
+    return "\n".join([*lines, *_outputs(ranks), *_hang(ranks, records)]) + "\n"
+
+
+def _hang(ranks: list[RankReport], records: Path | None) -> list[str]:
+    from mpicoll.diagnosis.hang import hang_lines, has_records, report_on
+
+    if records is not None and has_records(records):
+        status = {r.rank: "failed" if r.failed else r.state for r in ranks}
+        places = {r.rank: r.place.removeprefix("at ") for r in ranks if r.state == "running"}
+        try:
+            return hang_lines(*report_on(records, places, status))
+        except (OSError, ValueError) as error:
+            return [f"  (no explanation: {error})", *_places(ranks, ("is", "are"))]
+    return _places(ranks, ("is", "are"))
 
 
 def failure_text(ranks: list[RankReport], seconds: float, status: int) -> str:
@@ -197,8 +210,10 @@ def failure_text(ranks: list[RankReport], seconds: float, status: int) -> str:
         return ""
     first = failed[0]
     alike = [r.rank for r in failed if (r.message, r.state) == (first.message, first.state)]
+    # Of a message of several lines the rest stands in the traceback.
+    message = first.message.split("\n")[0] if first.traceback else first.message
     lines = [
-        f"mpicoll: {ranks_text(alike)} failed after {seconds:.1f} s: {first.message}"
+        f"mpicoll: {ranks_text(alike)} failed after {seconds:.1f} s: {message}"
         + (f"; all {len(ranks)} ranks were ended" if len(alike) < len(ranks) else "")
     ]
     lines += _outputs(ranks)

@@ -17,7 +17,8 @@ from mpicoll.launch.child import BOOTSTRAP
 __all__ = ["Frame", "current_place", "describe", "group", "parse_dump", "ranks_text"]
 
 PACKAGE = str(Path(__file__).parents[1]) + os.sep
-LAUNCH = str(Path(__file__).parent) + os.sep
+#: What only leads to a program, or looks at it.
+AROUND = tuple(str(Path(__file__).parents[1] / name) + os.sep for name in ("launch", "diagnosis"))
 INSTALLED = tuple(
     sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")
 )
@@ -43,7 +44,7 @@ class Frame:
     def internal(self) -> bool:
         """Whether the line belongs to Python, to installed packages or to the launching."""
         if self.file.startswith(PACKAGE):
-            return self.file.startswith(LAUNCH) or self.file in BOOTSTRAP
+            return self.file.startswith(AROUND) or self.file in BOOTSTRAP
         return self.file.startswith((*INSTALLED, "<frozen"))
 
 

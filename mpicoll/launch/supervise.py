@@ -192,10 +192,14 @@ def _supervise(
     for report in ranks:
         path = reports / f"rank-{report.rank}.out"
         report.output = path.read_text(errors="replace") if path.exists() else ""
+    records = Path(variables.get("MPICOLL_FLIGHT") or reports)
+    if verdict != "ended" and records != reports:
+        for path in reports.glob("rank-*.stack"):
+            shutil.copy(path, records)
     outcome = Outcome(0, verdict == "timeout", seconds, output.text, ranks)
     if outcome.timed_out:
         outcome.returncode = child.TIMEOUT_STATUS
-        outcome.report = timeout_text(ranks, timeout)
+        outcome.report = timeout_text(ranks, timeout, records)
     else:
         failed = sorted((r for r in ranks if r.failed), key=lambda r: r.time)
         outcome.returncode = failed[0].code if failed else status

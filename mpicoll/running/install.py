@@ -15,22 +15,25 @@ COMMUNICATORS = ("Intracomm", "Topocomm", "Cartcomm", "Graphcomm", "Distgraphcom
 REQUESTS = ("Request", "Prequest")
 
 
-def install(then: Callable[[], object] = lambda: None) -> None:
+def install(then: Callable[[], object] = lambda: None, native: bool = False) -> None:
     """Replace communicators and their classes as soon as MPI is there, and call `then`.
+
+    With `native` they stay MPI's own, and are watched, if that is wished.
 
     MPI is not loaded for that: the program may set `mpi4py.rc` first. Where it starts MPI by
     `MPI.Init` itself, the replacement waits until then.
     """
+    replace = _watch if native else _replace
     if NAME in sys.modules:
-        _when_initialized(sys.modules[NAME], then)
+        _when_initialized(sys.modules[NAME], then, replace)
     else:
-        sys.meta_path.insert(0, _Finder(then))
+        sys.meta_path.insert(0, _Finder(lambda mpi: _when_initialized(mpi, then, replace)))
 
 
 class _Finder(MetaPathFinder):
     """Finds mpi4py.MPI as the others do, and lets us know when it has been loaded."""
 
-    def __init__(self, then: Callable[[], object]) -> None:
+    def __init__(self, then: Callable[[ModuleType], object]) -> None:
         self.then = then
 
     def find_spec(
@@ -48,7 +51,7 @@ class _Finder(MetaPathFinder):
 
 
 class _Loader(Loader):
-    def __init__(self, loader: Loader, then: Callable[[], object]) -> None:
+    def __init__(self, loader: Loader, then: Callable[[ModuleType], object]) -> None:
         self.loader, self.then = loader, then
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
@@ -57,12 +60,14 @@ class _Loader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         module.__loader__ = module.__spec__.loader = self.loader
         self.loader.exec_module(module)
-        _when_initialized(module, self.then)
+        self.then(module)
 
 
-def _when_initialized(mpi: ModuleType, then: Callable[[], object]) -> None:
+def _when_initialized(
+    mpi: ModuleType, then: Callable[[], object], replace: Callable[[ModuleType], None]
+) -> None:
     if mpi.Is_initialized():
-        _replace(mpi)
+        replace(mpi)
         then()
         return
 
@@ -70,7 +75,7 @@ def _when_initialized(mpi: ModuleType, then: Callable[[], object]) -> None:
         def initialize(*arguments: object, **keywords: object) -> object:
             result = start(*arguments, **keywords)
             mpi.Init, mpi.Init_thread = original
-            _replace(mpi)
+            replace(mpi)
             then()
             return result
 
@@ -93,3 +98,9 @@ def _replace(mpi: ModuleType) -> None:
             setattr(mpi, name, ours)
     for name in ("COMM_WORLD", "COMM_SELF"):
         setattr(mpi, name, communicator.Intracomm(getattr(native, name)))
+
+
+def _watch(mpi: ModuleType) -> None:
+    from mpicoll.diagnosis.switches import open_switches
+
+    open_switches(mpi)

@@ -34,8 +34,7 @@ def run_here(program: list[str], native: bool, report: bool, tracing: Tracing | 
         if tracing is not None:
             recorders.append(_recorder(tracing.records))
 
-    if not native:
-        install(opened)
+    install(native=True) if native else install(opened)
     try:
         _run(program, recorders, tracing)
     except SystemExit as error:

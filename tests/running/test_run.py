@@ -1,47 +1,9 @@
 """`mpicoll run`: programs that do not know about us, started in every way, ending in every way."""
 
-import os
-import subprocess
-import sys
-
 import pytest
+from starting import start, under_mpiexec
 
 from mpicoll.__main__ import main
-from mpicoll.launch.command import clean_environment
-from mpicoll.launch.library import find_launcher, find_library
-
-HEAD = "import sys\nfrom mpi4py import MPI\nW = MPI.COMM_WORLD\nrank = W.Get_rank()\n"
-
-
-@pytest.fixture
-def program(tmp_path):
-    def write(text, name="program.py", head=HEAD):
-        path = tmp_path / name
-        path.write_text(head + text)
-        return str(path)
-
-    return write
-
-
-def start(*words, launcher=(), cwd=None, text="", **variables):
-    command = [*launcher, sys.executable, "-m", "mpicoll", "run", *map(str, words)]
-    return subprocess.run(
-        command,
-        capture_output=True,
-        input=text,
-        text=True,
-        timeout=60,
-        cwd=cwd,
-        # Unbuffered, the ranks' words would be mixed within lines.
-        env=clean_environment() | {"PYTHONUNBUFFERED": ""} | variables,
-    )
-
-
-def under_mpiexec(n):
-    launcher = find_launcher(find_library())
-    root = ["--allow-run-as-root"] if launcher.vendor == "openmpi" and os.geteuid() == 0 else []
-    many = ["--map-by", ":OVERSUBSCRIBE"] if launcher.vendor == "openmpi" else []
-    return [launcher.path, "-n", str(n), *root, *many]
 
 
 def test_everything_is_ours(program):
@@ -191,7 +153,8 @@ def test_a_hang_is_told(program):
     done = start("-n", 2, "--timeout", 10, path)
     assert done.returncode == 124
     assert f"called from {path}:6 in <module>: if rank == 0: W.Barrier()" in done.stderr
-    assert f"rank 1 is at {path}:7 in <module>: time.sleep(99)" in done.stderr
+    assert "rank 1 not inside MPI" in done.stderr
+    assert f"at {path}:7 in <module>: time.sleep(99)" in done.stderr
 
 
 @pytest.mark.parametrize(
