@@ -16,6 +16,8 @@ from mpicoll.grade.watch import memory_of
 __all__ = ["Objects"]
 
 _STATUS = MPI.Status
+#: Bytes that mpi4py's irecv has room for by itself, and what it is given here.
+_ROOM, _MORE = 32768, 1 << 20
 
 
 class Objects(Base):
@@ -82,6 +84,9 @@ class Objects(Base):
         source = self._peer(source, "source")
         op = self._parcel("recv", "irecv", source, tag)
         op["immediate"] = True
+        if buf is None and not self._watch.light:
+            # What is longer than mpi4py's own buffer is refused at the wait: a library may crash.
+            op["room"], buf = _ROOM, bytearray(_MORE)
         real = self._objects.irecv(buf, source, tag)
         return Request(self._watch, real, op, keep=buf, members=self._members)
 

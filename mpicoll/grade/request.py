@@ -45,6 +45,13 @@ class Request:
         late = f"before the {op['call']} of line {op['line']} was waited for"
         if self._checksum is not None and self._checksum != self._memory.checksum():
             watch.remark("changed-before-wait", f"the memory that is sent was changed {late}")
+        room = op.get("room")
+        if room and status.Get_count(MPI.BYTE) > room:
+            watch.refuse(
+                "object-too-large",
+                f"irecv (line {op['line']}) has room for 32 KiB unless it is given a buffer: "
+                "comm.irecv(bytearray(n), ...), or use Irecv with an array",
+            )
         if self._shadow is not None:
             saved, poison, arrived = self._shadow
             if self._memory.checksum() != poison:
