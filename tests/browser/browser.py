@@ -56,6 +56,7 @@ class Browser:
         finally:
             self.process.terminate()
             self.process.wait(timeout=20)
+            self.process.stdout.close()
 
     def _ask(
         self, path: str, body: object = None, method: str = "POST", session: str = ""
