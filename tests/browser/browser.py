@@ -112,10 +112,11 @@ class Browser:
         return [entry["message"] for entry in self._ask("/se/log", {"type": "browser"})]
 
     def requests(self) -> list[str]:
-        """The addresses that have been asked for since the last time."""
+        """What pages have asked for since the last time, but for the browser's own first page."""
         found = []
         for entry in self._ask("/se/log", {"type": "performance"}):
             message = json.loads(entry["message"])["message"]
             if message["method"] == "Network.requestWillBeSent":
-                found.append(message["params"]["request"]["url"])
+                if not message["params"]["documentURL"].startswith("chrome:"):
+                    found.append(message["params"]["request"]["url"])
         return found
