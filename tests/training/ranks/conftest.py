@@ -1,13 +1,19 @@
 """Tests of the programs of examples/training on several ranks: one verdict for all of them."""
 
 import importlib
+import importlib.util
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import comm, ours, pytest_configure, rank, size  # those of tests/mpi
 
-__all__ = ["comm", "ours", "pytest_configure", "rank", "size"]
+# What tests on ranks share is that of tests/mpi, loaded by its path: there are several conftests.
+_path = Path(__file__).parents[2] / "mpi" / "conftest.py"
+_spec = importlib.util.spec_from_file_location("conftest_of_mpi", _path)
+_shared = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(_shared)
+comm, ours, rank, size = _shared.comm, _shared.ours, _shared.rank, _shared.size
+pytest_configure = _shared.pytest_configure
 
 PROGRAMS = Path(__file__).parents[3] / "examples" / "training"
 sys.path.insert(0, str(PROGRAMS))
