@@ -46,36 +46,44 @@ def alive(pid: int) -> bool:
 
 
 class FirstEnd:
-    """Which of some processes, no children of this one, ended first; needs Linux."""
+    """Which of some processes, no children of this one, ended first; needs Linux.
+
+    The kernel queues their ends in order, so that it does not matter when somebody looks.
+    """
 
     def __init__(self) -> None:
+        self._queue = select.epoll() if hasattr(os, "pidfd_open") else None
         self._files: dict[int, int] = {}
-        self.first: set[int] = set()
+        self.first: int | None = None
 
     def watch(self, pid: int) -> None:
         """Look at a process from now on."""
-        if pid in self._files or not hasattr(os, "pidfd_open"):
+        if self._queue is None or pid in self._files.values():
             return
         try:
-            self._files[pid] = os.pidfd_open(pid)
-        except OSError:  # it has ended, or the kernel is too old
-            self.first = self.first or ({pid} if not alive(pid) else set())
+            file = os.pidfd_open(pid)
+        except OSError:  # it has ended already, or the kernel is too old
+            return
+        self._files[file] = pid
+        self._queue.register(file, select.EPOLLIN)
 
     @property
     def files(self) -> list[int]:
         """What `select` is to wait for as well, until one has ended."""
-        return [] if self.first else list(self._files.values())
+        return [] if self._queue is None or self.first else [self._queue.fileno()]
 
     def look(self) -> None:
-        """See whether one has ended; several in `first` have ended at about the same time."""
-        if not self.first and self._files:
-            ready = set(select.select(self.files, [], [], 0)[0])
-            self.first = {pid for pid, file in self._files.items() if file in ready}
+        """See whether one has ended."""
+        if self.files:
+            for file, _ in self._queue.poll(0, 1):
+                self.first = self._files[file]
 
     def close(self) -> None:
         """Let the processes go."""
-        for file in self._files.values():
+        for file in self._files:
             os.close(file)
+        if self._queue is not None:
+            self._queue.close()
 
 
 def descendants(root: int, deep: bool = True) -> set[int]:

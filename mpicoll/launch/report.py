@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import time
-from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,20 +120,20 @@ def ask_places(directory: Path, ranks: list[RankReport], patience: float = 2.0) 
 
 
 def mark_gone(
-    directory: Path, ranks: list[RankReport], status: int, said: str, first: Set[int] = frozenset()
+    directory: Path, ranks: list[RankReport], status: int, said: str, first: int | None = None
 ) -> None:
     """Turn running ranks whose process has ended into "gone", and say why as far as known.
 
     ``status`` is the launcher's exit status and ``said`` its output, which names a process that
-    ended badly: maybe one that it killed itself. ``first`` are those that were seen to end first.
+    ended badly: maybe one that it killed itself. ``first`` is the one that was seen to end first.
     """
     named = {int(pid) for pid in CULPRIT.findall(said)}
     gone = [r for r in ranks if r.state == "running" and (r.ended or _named(r, named, said))]
     culprits = named & {r.pid for r in gone}
     by_signal = SIGNAL.search(said)
     # After MPI's Abort, whoever called it may be the last to end.
-    if len(first) == 1 and first <= {r.pid for r in gone} and not ABORTED.search(said):
-        culprits = set(first)
+    if first in {r.pid for r in gone} and not ABORTED.search(said):
+        culprits = {first}
     for report in gone:
         fatal = (directory / f"rank-{report.rank}.fatal").read_text()
         if not fatal and culprits and report.pid not in culprits:
