@@ -131,8 +131,9 @@ def mark_gone(
     gone = [r for r in ranks if r.state == "running" and (r.ended or _named(r, named, said))]
     culprits = named & {r.pid for r in gone}
     by_signal = SIGNAL.search(said)
-    # After MPI's Abort, whoever called it may be the last to end.
-    if first in {r.pid for r in gone} and not ABORTED.search(said):
+    # After MPI's Abort, whoever called it may be the last to end; and on other hosts, nobody looks.
+    near = all(r.here for r in ranks if r.pid)
+    if near and first in {r.pid for r in gone} and not ABORTED.search(said):
         culprits = {first}
     for report in gone:
         fatal = (directory / f"rank-{report.rank}.fatal").read_text()
