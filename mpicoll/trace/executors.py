@@ -126,10 +126,6 @@ class _Recorded:
     _flight: _Flight | None = None
     runs: Callable[[], Run | None]
 
-    def start(self) -> bool:
-        self._run = type(self).runs()
-        return super().start()
-
     def posted(self, position: int) -> list[native.Request]:
         self._flight = None
         if self._run is None:
@@ -147,15 +143,20 @@ class _Recorded:
         if self._run is None or self.complete:
             return super().advance(block)
         try:
-            while self._position < len(self.bound.rounds):
+            if self.gate is not None:
+                if not self.gate(block):
+                    return False
+                self.gate = None
+                self._post()
+            while self.position < len(self.bound.rounds):
                 if self._flight is not None:
                     if block:
                         self._flight.wait()
                     elif not self._flight.test():
                         return False
-                origin = self.bound.origins[self._position]
-                self._run.local(self.bound.rounds[self._position].local, origin)
-                self._position += 1
+                origin = self.bound.origins[self.position]
+                self._run.local(self.bound.rounds[self.position].local, origin)
+                self.position += 1
                 self._post()
         except BaseException as error:  # as in Operation: for whoever waits
             self.error = error
@@ -166,10 +167,17 @@ class _Recorded:
 
 
 class _RecordedOperation(_Recorded, Operation):
-    pass
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*arguments)
+        # It is made within its call, and may be started after it.
+        self._run = type(self).runs()
 
 
 class _RecordedPersistent(_Recorded, PersistentOperation):
+    def start(self) -> bool:
+        self._run = type(self).runs()
+        return super().start()
+
     def _send_off(self, position: int, round_: BoundRound, origin: Origin) -> None:
         self._flight.adopt(self._prepared[position], round_, origin)
         native.Prequest.Startall(self._flight.requests)

@@ -12,9 +12,8 @@ from inspect import signature
 
 from mpi4py import MPI
 
-from mpicoll.execution import native
+from mpicoll.execution import native, request
 from mpicoll.execution.message import read_message
-from mpicoll.execution.together import Together
 from mpicoll.family import Family, native_base
 from mpicoll.trace.store import USER_RECV, USER_SEND, USER_WAIT
 
@@ -84,32 +83,45 @@ def install(recorder: object) -> ExitStack:
         (BOTH, _both),
     ):
         for name in names:
-            undo.callback(delattr, Family, name)
-            setattr(Family, name, around(recorder, name))
-    for name in ("Waitall", "waitall"):
-        plain = vars(Together)[name]
-        undo.callback(setattr, Together, name, plain)
-        setattr(Together, name, classmethod(_wait_all(recorder, plain.__func__)))
+            # Others may watch messages too: what they have put here goes on.
+            wrapped = around(recorder, name, vars(Family).get(name) or _plain(name))
+            _replace(undo, Family, name, wrapped)
+    for cls in (request.Request, request.Prequest):
+        for name in ("Waitall", "waitall"):
+            _replace(undo, cls, name, classmethod(_wait_all(recorder, getattr(cls, name))))
     return undo
+
+
+def _replace(undo: ExitStack, cls: type, name: str, value: object) -> None:
+    if name in vars(cls):
+        undo.callback(setattr, cls, name, vars(cls)[name])
+    else:
+        undo.callback(delattr, cls, name)
+    setattr(cls, name, value)
 
 
 def _wait_all(recorder: object, plain: Callable) -> Callable:
     def wait_all(cls: type, requests: list, statuses: list | None = None) -> object:
-        if not any(isinstance(request, _Watched) for request in requests):
-            return plain(cls, requests, statuses)
+        if not any(isinstance(each, _Watched) for each in requests):
+            return plain(requests, statuses)
         filled = [] if statuses is None else statuses
         begin = recorder.clock()
-        result = plain(cls, requests, filled)
-        for request, status in zip(requests, filled, strict=False):
-            if isinstance(request, _Watched):
-                request._ended(begin, status)
+        result = plain(requests, filled)
+        for each, status in zip(requests, filled, strict=False):
+            if isinstance(each, _Watched):
+                each._ended(begin, status)
         return result
 
     return wait_all
 
 
-def _plain(comm: Family, name: str) -> Callable:
-    return getattr(native_base(type(comm)), name)
+def _plain(name: str) -> Callable:
+    """The method of the MPI class that a communicator builds on."""
+
+    def call(comm: Family, *arguments: object, **keywords: object) -> object:
+        return getattr(native_base(type(comm)), name)(comm, *arguments, **keywords)
+
+    return call
 
 
 def _arguments(name: str, arguments: tuple, keywords: dict) -> dict:
@@ -127,10 +139,10 @@ def _nbytes(name: str, buffer: object) -> int:
     return message.count * message.kind.size
 
 
-def _send(recorder: object, name: str) -> Callable:
+def _send(recorder: object, name: str, plain: Callable) -> Callable:
     def send(self: Family, *arguments: object, **keywords: object) -> object:
         begin = recorder.clock()
-        result = _plain(self, name)(self, *arguments, **keywords)
+        result = plain(self, *arguments, **keywords)
         end = recorder.clock()
         _sent(recorder, self, name, _arguments(name, arguments, keywords), begin, end)
         return result
@@ -149,10 +161,10 @@ def _sent(recorder: object, comm: Family, name: str, given: dict, begin: int, en
     recorder.store.add(USER_SEND, begin, end, 0, number, -1, peer, tag, nbytes)
 
 
-def _started_send(recorder: object, name: str) -> Callable:
+def _started_send(recorder: object, name: str, plain: Callable) -> Callable:
     def send(self: Family, *arguments: object, **keywords: object) -> object:
         begin = recorder.clock()
-        request = _plain(self, name)(self, *arguments, **keywords)
+        made = plain(self, *arguments, **keywords)
         given = _arguments(name, arguments, keywords)
         _sent(recorder, self, name, given, begin, recorder.clock())
         number = recorder.number_of(self.state)
@@ -160,25 +172,25 @@ def _started_send(recorder: object, name: str) -> Callable:
         def note(waited: int, status: MPI.Status) -> None:
             recorder.store.add(USER_WAIT, waited, recorder.clock(), 0, number)
 
-        return _watched(request, note, recorder.clock)
+        return _watched(made, note, recorder.clock)
 
     send.__name__ = name
     return send
 
 
-def _watched(request: native.Request, note: Callable, clock: Callable[[], int]) -> _Watched:
-    watched = _Watched(request)
+def _watched(made: native.Request, note: Callable, clock: Callable[[], int]) -> _Watched:
+    watched = _Watched(made)
     watched._note, watched._clock = note, clock
     return watched
 
 
-def _receive(recorder: object, name: str) -> Callable:
+def _receive(recorder: object, name: str, plain: Callable) -> Callable:
     def receive(self: Family, *arguments: object, **keywords: object) -> object:
         given = _arguments(name, arguments, keywords)
         given.pop("self", None)
         given["status"] = given["status"] or MPI.Status()
         begin = recorder.clock()
-        result = _plain(self, name)(self, **given)
+        result = plain(self, **given)
         _received(recorder, self, given["status"], begin)
         return result
 
@@ -199,27 +211,27 @@ def _received(
         recorder.store.add(USER_WAIT, waited, end, 0, number)
 
 
-def _started_receive(recorder: object, name: str) -> Callable:
+def _started_receive(recorder: object, name: str, plain: Callable) -> Callable:
     def receive(self: Family, *arguments: object, **keywords: object) -> object:
         begin = recorder.clock()
-        request = _plain(self, name)(self, *arguments, **keywords)
+        made = plain(self, *arguments, **keywords)
 
         def note(waited: int, status: MPI.Status) -> None:
             _received(recorder, self, status, begin, waited)
 
-        return _watched(request, note, recorder.clock)
+        return _watched(made, note, recorder.clock)
 
     receive.__name__ = name
     return receive
 
 
-def _both(recorder: object, name: str) -> Callable:
+def _both(recorder: object, name: str, plain: Callable) -> Callable:
     def both(self: Family, *arguments: object, **keywords: object) -> object:
         given = _arguments(name, arguments, keywords)
         given.pop("self", None)
         given["status"] = given["status"] or MPI.Status()
         begin = recorder.clock()
-        result = _plain(self, name)(self, **given)
+        result = plain(self, **given)
         _sent(recorder, self, name, given, begin, recorder.clock())
         _received(recorder, self, given["status"], begin)
         return result
