@@ -35,7 +35,7 @@ class Fault(NamedTuple):
 
 
 FAULTS = {
-    "kill": Fault((137, 9, 15, 1, 255), ("rank 3 failed", "killed")),
+    "kill": Fault((137, 9, 14, 15, 1, 255), ("rank 3 failed", "killed")),
     "stop": Fault((124,), ("no end after", "rank 3 is silent when asked for its place")),
     "object operation": Fault((1,), ("rank 3 failed", "ArithmeticError: no sum of")),
     "operation": Fault((1, 13, 14, 15, 16), ("rank", "failed", "ArithmeticError: no sum of these")),
