@@ -21,7 +21,9 @@ from mpicoll.launch.supervise import run
 ROOT = Path(__file__).parents[1]
 # What runs under mpiexec, and at which process counts.
 ON_RANKS = {"training": ("training/ranks", "2,3,4,8"), "mpi": ("mpi", "1,2,3,4,5,8")}
-ON_RANKS["torch"] = ("torch/ranks", "2,3,4")
+ON_RANKS["torch"] = ("torch_backend/ranks", "2,3,4")
+# A folder called torch would be taken for PyTorch by whoever looks for a module of that name.
+FOLDERS = {"torch": "torch_backend"}
 PARTS = ["pure", "launch", "running", "check", "bench", "grade", "training", "cluster", "slurm"]
 PARTS += ["faults", "learn", "mpi"]
 PARTS.append("torch")
@@ -89,7 +91,8 @@ def main() -> int:
     if "torch" in parts and find_spec("torch") is None:
         print("--- torch: skipped, as PyTorch is not installed (make test-torch installs it)")
         parts = [part for part in parts if part != "torch"]
-    jobs = [(part, lambda part=part: run_plain(part, words)) for part in parts if part != "mpi"]
+    plain = [part for part in parts if part != "mpi"]
+    jobs = [(part, partial(run_plain, FOLDERS.get(part, part), words)) for part in plain]
     for part, (folder, sizes) in ON_RANKS.items():
         if part in parts:
             for n in map(int, (args.n or sizes).split(",")):
