@@ -20,7 +20,7 @@ from mpicoll.launch.supervise import run
 
 ROOT = Path(__file__).parents[1]
 # What runs under mpiexec, and at which process counts.
-ON_RANKS = {"training": ("training/ranks", "2,3,4,8"), "mpi": ("mpi", "1,2,3,4,5,8")}
+ON_RANKS = {"training": ("training/ranks", "2,3,4"), "mpi": ("mpi", "1,2,3,4,5,8")}
 ON_RANKS["torch"] = ("torch_backend/ranks", "2,3,4")
 # A folder called torch would be taken for PyTorch by whoever looks for a module of that name.
 FOLDERS = {"torch": "torch_backend"}

@@ -6,8 +6,7 @@ python tests/torch_backend/suite.py -n 4 test_all_reduce_sum
 torch decides by the name of the backend which tests there are. They are loaded as mpicoll's, and
 what is left out then as those of mpi and gloo, which torch lets do more; all run on mpicoll. Tests
 that are not passed are listed with the reason in tests/torch_backend/expected.txt. Needs the
-package
-expecttest.
+package expecttest.
 """
 
 import argparse
