@@ -91,13 +91,8 @@ class Slurm(Cluster):
 
     def __init__(self, *arguments: object, **keywords: object) -> None:
         super().__init__(*arguments, **keywords)
-        for name in [
-            n
-            for n in self.environment
-            if n.startswith(("HYDRA_", "PRTE_MCA_plm", "PRTE_MCA_prte_default", "SLURM_"))
-        ]:
-            del self.environment[name]
-        self.environment["SLURM_CONF"] = "/mnt/slurm.conf"
+        kept = {k: v for k, v in self.environment.items() if not k.startswith(REPLACED)}
+        self.environment = {**kept, "SLURM_CONF": "/mnt/slurm.conf", **ROOT}
 
     def __enter__(self) -> Slurm:
         super().__enter__()
