@@ -53,7 +53,7 @@ def srun(slurm):
 @pytest.fixture
 def mpirun():
     """The words that start ranks by the MPI library's mpirun in an allocation."""
-    words = ["-launcher", "slurm"] if VENDOR == "mpich" else ["--map-by", ":OVERSUBSCRIBE"]
+    words = ["-launcher", "slurm"] if VENDOR == "mpich" else []
     return ["salloc", "-n4", str(BIN / "mpirun"), *words, "-n", "4"]
 
 
