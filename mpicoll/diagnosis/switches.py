@@ -49,8 +49,11 @@ def open_switches(mpi: ModuleType | None = None) -> None:
         return
     from mpicoll.launch import child
 
-    timeout = None if child.has_parent() else timeout_wished()
-    watch = wished("MPICOLL_WATCH") or timeout is not None
+    # On a host that cannot see the parent's directory there is nowhere to write to, and no other
+    # directory to agree on either, as the ranks beside the parent would not come to that.
+    apart = "MPICOLL_APART" in os.environ
+    timeout = None if child.has_parent() or apart else timeout_wished()
+    watch = (wished("MPICOLL_WATCH") and not apart) or timeout is not None
     _opened = True
     if watch or wished("MPICOLL_FLIGHT"):
         _open_recorder(watch, timeout, mpi)

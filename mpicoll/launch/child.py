@@ -168,6 +168,7 @@ def main() -> None:
     directory = options[options.index("--report") + 1] if "--report" in options else None
     if directory and not os.path.isdir(directory):
         os.environ.pop("MPICOLL_REPORT", None)
+        os.environ["MPICOLL_APART"] = "1"
         directory = None
     rank = launched_rank()
     if rank is None and directory:
