@@ -1,6 +1,9 @@
 """Checkpoints of one number of ranks for another."""
 
 import json
+import shutil
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -20,17 +23,21 @@ def test_a_classic_mistake_is_found(execute, mistake):
 
 
 @pytest.fixture
-def saved(comm, ours, tmp_path, rank):
+def saved(comm, ours, rank):
     """A checkpoint of all ranks, and a state that could load it."""
+    # Not tmp_path: the ranks' pytests would make and sweep numbered folders at the same time.
     from checkpoint import Sharded, save
     from counting import Group, Traffic
     from model import Config, initial
 
-    directory = comm.bcast(tmp_path)
+    directory = Path(comm.bcast(tempfile.mkdtemp() if rank == 0 else None))
     state = Sharded(Group(ours, "test", Traffic()), initial(Config(5, 3, 4, 2, 1, 6)))
     save(directory, state)
     comm.Barrier()
-    return directory, state
+    yield directory, state
+    comm.Barrier()
+    if rank == 0:
+        shutil.rmtree(directory)
 
 
 def outcome(directory, state):
