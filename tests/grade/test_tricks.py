@@ -23,7 +23,7 @@ def test_a_trick_does_not_pass(name):
     report, text = graded(source, sizes=(2,), seconds=5.0)
     found = {finding.code for check in report.checks for finding in check.findings}
     assert not report.passed, text
-    assert report.score < 90, text
+    assert report.score <= 90, text  # what hides a barrier loses those points only
     assert found & codes, text
     assert not _left(), "processes of the job are left"
 
