@@ -1,6 +1,8 @@
 """The recorder among ranks: clocks that differ, and that nothing of it stays behind."""
 
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,13 @@ from mpicoll.trace.files import read_rank
 from mpicoll.trace.recorder import Recorder
 
 SECOND = 10**9
+
+
+@pytest.fixture
+def folder():
+    """One for each rank; pytest's own are swept by whichever rank starts last."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
 
 
 @pytest.mark.parametrize("together", (1, 2))
@@ -42,24 +51,24 @@ def places():
     )
 
 
-def test_a_closed_recorder_leaves_nothing_behind(comm, ours, rank, tmp_path):
+def test_a_closed_recorder_leaves_nothing_behind(comm, ours, rank, folder):
     before = places()
     recorder = Recorder(1000).open()
     assert all(one is not other for one, other in zip(before, places(), strict=True))
     x, y = np.ones(8), np.empty(8)
     ours.Allreduce(x, y)
-    recorder.close(tmp_path)
+    recorder.close(folder)
     assert places() == before
     written = recorder.store.written
     ours.Allreduce(x, y)
     assert recorder.store.written == written
-    trace = read_rank(tmp_path / f"rank-{MPI.COMM_WORLD.Get_rank()}.jsonl")
+    trace = read_rank(folder / f"rank-{MPI.COMM_WORLD.Get_rank()}.jsonl")
     (call,) = trace.calls
     assert (call["collective"], call["dtype"], call["op"]) == ("allreduce", "double", "SUM")
     assert call["where"].split(":")[0].endswith("test_trace.py")
 
 
-def test_results_are_the_same_while_recorded(ours, rank, size, tmp_path):
+def test_results_are_the_same_while_recorded(ours, rank, size, folder):
     recorder = Recorder(100_000).open()
     x = np.arange(1000.0) + rank
     for count in (0, 1, 7, 1000):
@@ -77,4 +86,4 @@ def test_results_are_the_same_while_recorded(ours, rank, size, tmp_path):
     assert np.array_equal(x, np.arange(1000.0))
     with pytest.raises((ZeroDivisionError, PeerError)):
         ours.allreduce(rank, op=lambda a, b: 1 / 0) if size > 1 else 1 / 0
-    recorder.close(tmp_path)
+    recorder.close(folder)
