@@ -34,6 +34,7 @@ help:  ## show this list
 
 demo: $(STAMP)  ## check every collective on 4 ranks against native MPI
 	$(BIN)/mpicoll check -n 4
+	@echo "next: source $(BIN)/activate, then the examples of the README"
 
 test: $(STAMP)  ## run all tests, on 1, 2, 3, 4, 5 and 8 ranks
 	$(BIN)/python tests/run.py $(TESTS)

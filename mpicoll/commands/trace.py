@@ -181,6 +181,9 @@ def show(args: argparse.Namespace, trace: Trace) -> int:
         print(text)
         _crowded(trace.size)
     write_outputs(args, trace, call)
+    for path in (getattr(args, name) for name in FILES):
+        if path and str(path) != "-":
+            print(f"mpicoll: wrote {path}", file=sys.stderr)
     return _verdict(trace.problems)
 
 

@@ -184,7 +184,7 @@ def _circle_text(circle: list[int], steps: list[_Edge]) -> str:
         lines.append(f"  rank {rank} waits in {step.what}")
     if len(shown) > LONGEST_CIRCLE:
         lines.append(f"  and so on for {len(shown) - 3} more ranks")
-    if kinds == {"send"}:
+    if kinds == {"send"} and not any("Sendrecv" in str(step.what) for step in steps):
         lines.append(
             "  All of them send before they receive: that works only while messages are so short "
             "that MPI keeps a copy. Use Sendrecv, or Irecv before the send, or let every other "
