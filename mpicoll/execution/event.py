@@ -111,11 +111,7 @@ class Event:
         if self.job is not None:
             return self.job.nbytes
         if self._sent is None and self.bound is not None:
-            self._sent = sum(
-                count * datatype.Get_size()
-                for _, _, sends, _ in self.bound.rounds
-                for (_, count, datatype), _ in sends
-            )
+            self._sent = self.bound.bytes_sent
         return self._sent or 0
 
     def binds(self, bound: Bound, lasts: bool) -> None:
